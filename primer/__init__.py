@@ -1,0 +1,1 @@
+"""The front door: what Dagster loads, and the `primer` command."""

@@ -1,0 +1,1 @@
+"""The `primer` command, one file a group of commands."""

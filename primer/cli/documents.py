@@ -1,0 +1,150 @@
+"""`primer status`, `show` and `search`: what is known of a document, what is in it, and what answers a question."""
+
+from typing import Annotated, Any
+
+import typer
+
+from primer.cli.output import JsonOption, out, print_json, print_table
+from primer.workspace import Workspace, open_workspace
+from primer_core.failures import PrimerError
+
+DOC = Annotated[str, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path.")]
+
+
+def resolve(workspace: Workspace, doc: str) -> str:
+    """The doc_id that `doc` means. Raises PrimerError where there is none."""
+    found = workspace.catalog.lookup.find_document(doc)
+    if not found:
+        raise PrimerError(f"document {doc!r} is unknown; give a doc_id, a uri, or SOURCE/relative/path as `primer search` prints them")
+    return found[0]
+
+
+def status(
+    doc: Annotated[str | None, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path; all sources when left out.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Show where a document stands, or how many documents of each source stand where."""
+    with open_workspace() as workspace:
+        if doc is None:
+            _overview(workspace, json)
+            return
+        version = workspace.catalog.deployments.live().name
+        found = workspace.catalog.lookup.status(resolve(workspace, doc), version)
+    if json:
+        print_json(found)
+        return
+    for name in (
+        "doc_id",
+        "uri",
+        "source",
+        "path",
+        "stage",
+        "source_version",
+        "indexed_version",
+        "chunks",
+        "indexed_at",
+        "reason",
+        "error",
+    ):
+        value = getattr(found, name)
+        if value is not None:
+            out.print(f"{name:16} {value}", markup=False)
+
+
+def _overview(workspace: Workspace, json: bool) -> None:
+    counts = workspace.catalog.lookup.counts_by_status()
+    waiting = workspace.catalog.jobs.unfinished()
+    sources = [source.source_id for source in workspace.catalog.sources.all()]
+    if json:
+        print_json({"index_version": workspace.catalog.deployments.live().name, "unfinished_jobs": waiting, "documents": counts})
+        return
+    names = sorted({status for by_status in counts.values() for status in by_status} | {"indexed", "dead_letter", "pending"})
+    print_table(["source", *names], [[source, *(counts.get(source, {}).get(name, 0) for name in names)] for source in sources])
+    out.print(f"{waiting} jobs are not finished")
+
+
+def show(
+    doc: DOC,
+    elements: Annotated[bool, typer.Option("--elements", help="The elements that parsing gave.")] = False,
+    chunks: Annotated[bool, typer.Option("--chunks", help="The passages that the indexes hold.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="The text, as it was read.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Show what is in a document: its passages, or its elements or text."""
+    with open_workspace() as workspace:
+        doc_id = resolve(workspace, doc)
+        known = workspace.catalog.documents.by_id([doc_id])[doc_id]
+        version = workspace.catalog.deployments.live()
+        recipe = version.recipe
+        if known.content_hash is None:
+            raise PrimerError(f"document {doc} was never read ({known.reason}); `primer status {doc}` says why")
+        if elements or text:
+            if not workspace.store.has_parsed(known.content_hash, recipe.parser.version):
+                raise PrimerError(f"document {doc} is not parsed ({known.reason or known.status}); `primer status {doc}` says why")
+            parsed = workspace.store.get_parsed(known.content_hash, recipe.parser.version)
+            if text:
+                words = "\n\n".join(element.text for element in parsed.elements)
+                _emit(json, {"doc_id": doc_id, "text": words}, words)
+                return
+            _emit(
+                json,
+                list(parsed.elements),
+                "\n".join(
+                    f"{e.order:4} {e.kind}{e.level or ''}{'' if e.page is None else f' p{e.page}'}: {e.text}" for e in parsed.elements
+                ),
+            )
+            return
+        if not workspace.store.has_chunks(known.content_hash, recipe.parser.version, recipe.chunker.version):
+            raise PrimerError(f"document {doc} has no passages ({known.reason or known.status}); `primer status {doc}` says why")
+        made = workspace.store.get_chunks(known.content_hash, recipe.parser.version, recipe.chunker.version)
+        live = workspace.catalog.lookup.chunk_ids(doc_id, version.name)
+        passages: list[dict[str, Any]] = [
+            {
+                "chunk_id": chunk.id_in(doc_id),
+                "ordinal": chunk.ordinal,
+                "heading_path": list(chunk.heading_path),
+                "pages": list(chunk.pages),
+                "token_count": chunk.token_count,
+                "indexed": chunk.id_in(doc_id) in live,
+                "text": chunk.text,
+                "embed_text": chunk.embed_text,
+                "overlap": chunk.overlap,
+            }
+            for chunk in made
+        ]
+        _emit(json, passages, "\n\n".join(_passage(p["heading_path"], p["pages"], p["text"], f"{p['ordinal']}") for p in passages))
+
+
+def _emit(json: bool, value: Any, words: str) -> None:
+    if json:
+        print_json(value)
+    else:
+        out.print(words, markup=False, soft_wrap=True)
+
+
+def _passage(heading_path: list[str] | tuple[str, ...], pages: list[int], text: str, label: str) -> str:
+    place = " > ".join(heading_path)
+    page = f" (page {pages[0]})" if pages else ""
+    return f"[{label}] {place}{page}\n{text}"
+
+
+def search(
+    query: str,
+    groups: Annotated[str, typer.Option(help="Groups of the person who asks, comma-separated. None sees nothing.")] = "",
+    k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many passages.")] = 10,
+    json: JsonOption = False,
+) -> None:
+    """Search both indexes as a person of these groups."""
+    names = [group.strip() for group in groups.split(",") if group.strip()]
+    with open_workspace() as workspace:
+        results = workspace.reader.search(query, workspace.settings.tenant, names, k)
+    if json:
+        print_json(results)
+        return
+    if not results:
+        out.print("nothing found" if names else "nothing found: no --groups given, and nobody may read nothing")
+    for rank, hit in enumerate(results, start=1):
+        out.print(f"{rank}. {hit.source}/{hit.path}  ({hit.score:.4f})", markup=False)
+        excerpt = " ".join(hit.text.split())
+        page = [] if hit.page is None else [hit.page]
+        out.print("   " + _passage(hit.heading_path, page, excerpt[:300], "passage").replace("\n", "\n   "), markup=False, soft_wrap=True)

@@ -1,0 +1,72 @@
+"""What Dagster loads. `build_defs(overrides)` makes fresh Definitions, so that a test swaps one resource and keeps the rest."""
+
+from collections.abc import Mapping
+from random import SystemRandom
+from typing import Any
+
+import dagster as dg
+
+from primer_assets.source_documents import source_documents
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.clock import SystemClock
+from primer_resources.connectors.registry import Connectors
+from primer_resources.document_store import DocumentStore
+from primer_resources.settings import Settings, load_settings
+from primer_resources.toolkit import Toolkit
+from primer_sensors.index_sweep_sensor import GRID_ASSETS, index_sweep_sensor
+from primer_sensors.source_sync_sensor import source_sync_sensor
+
+
+def open_catalog(settings: Settings) -> Catalog:
+    """The catalog of these settings. Raises PrimerError unless `primer init` has made it and its buckets are the settings'."""
+    catalog = Catalog(settings.catalog_url, SystemClock(), SystemRandom())
+    catalog.database.require_migrated()
+    catalog.deployments.require_buckets(settings.buckets)
+    return catalog
+
+
+@dg.resource(description="Where documents, jobs, leases and generations are kept.")
+def _catalog(_context: dg.InitResourceContext) -> Any:
+    catalog = open_catalog(load_settings())
+    try:
+        yield catalog
+    finally:
+        catalog.close()
+
+
+@dg.resource(description="Where source bytes, parsed documents and chunk sets are kept.")
+def _store(_context: dg.InitResourceContext) -> DocumentStore:
+    return DocumentStore.at_folder(load_settings().home.resolve() / "store")
+
+
+@dg.resource(description="Parser, chunker, embedder and the two indexes of each index version.")
+def _toolkit(_context: dg.InitResourceContext) -> Any:
+    toolkit = Toolkit(load_settings())
+    try:
+        yield toolkit
+    finally:
+        toolkit.close()
+
+
+def _resources() -> dict[str, Any]:
+    return {
+        "settings": load_settings(),
+        "catalog": _catalog,
+        "store": _store,
+        "toolkit": _toolkit,
+        "connectors": Connectors(),
+        "checkpoint": dg.ResourceDefinition.hardcoded_resource(lambda _name: None),
+    }
+
+
+def build_defs(overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
+    """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, toolkit, connectors, checkpoint)."""
+    return dg.Definitions(
+        assets=[source_documents, *GRID_ASSETS],
+        sensors=[source_sync_sensor, index_sweep_sensor],
+        resources={**_resources(), **(overrides or {})},
+        executor=dg.in_process_executor,
+    )
+
+
+defs = build_defs()

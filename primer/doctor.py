@@ -1,0 +1,122 @@
+"""`primer doctor`: what is wrong with the deployment and its surroundings, each check with what to do about it."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from primer.workspace import Workspace
+from primer_core.failures import PrimerError
+from primer_resources.settings import load_settings
+
+LEAST_FREE_GB = 2
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding, with a remedy where there is something to do."""
+
+    name: str
+    severity: Severity
+    message: str
+    remedy: str = ""
+
+
+def diagnose() -> list[Check]:
+    """All checks. One that cannot be made is an error of its own and does not stop the others."""
+    try:
+        workspace = Workspace(load_settings())
+    except PrimerError as error:
+        return [Check("settings", Severity.ERROR, str(error))]
+    checks: list[Callable[[Workspace], Iterator[Check]]] = [_python, _home, _catalog, _model, _programs, _instance, _sources, _queue]
+    found: list[Check] = []
+    try:
+        for check in checks:
+            try:
+                found.extend(check(workspace))
+            except PrimerError as error:
+                found.append(Check(check.__name__.strip("_"), Severity.ERROR, str(error)))
+    finally:
+        workspace.close()
+    return found
+
+
+def _python(_workspace: Workspace) -> Iterator[Check]:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    fits = sys.version_info[:2] == (3, 11)
+    yield Check("python", Severity.OK if fits else Severity.ERROR, version, "" if fits else "use Python 3.11")
+
+
+def _home(workspace: Workspace) -> Iterator[Check]:
+    home = workspace.settings.home.resolve()
+    if not home.is_dir():
+        yield Check("home", Severity.ERROR, f"{home} does not exist", "run `primer init`")
+        return
+    free = shutil.disk_usage(home).free / 2**30
+    low = free < LEAST_FREE_GB
+    yield Check("home", Severity.WARNING if low else Severity.OK, f"{home}, {free:.1f} GiB free", "free some disk" if low else "")
+
+
+def _catalog(workspace: Workspace) -> Iterator[Check]:
+    where = workspace.catalog.database.url.render_as_string(hide_password=True)
+    version = workspace.catalog.deployments.live()
+    yield Check("catalog", Severity.OK, f"{where}, {workspace.settings.buckets} buckets, live index version {version.name}")
+
+
+def _model(workspace: Workspace) -> Iterator[Check]:
+    from primer_resources.embedder.model import check_model
+
+    for warning in check_model(workspace.settings):
+        yield Check("model", Severity.WARNING, warning)
+    tools = workspace.toolkit.of(workspace.catalog.deployments.live())
+    shape = tools.embedder.embed_query("Does the model answer?").shape
+    yield Check("model", Severity.OK, f"{tools.embedder.spec.version} answers with {shape[0]} dimensions")
+
+
+def _programs(_workspace: Workspace) -> Iterator[Check]:
+    found = shutil.which("tesseract")
+    remedy = "" if found else "scans will not be read; install tesseract-ocr"
+    yield Check("tesseract", Severity.OK if found else Severity.WARNING, found or "not installed", remedy)
+
+
+def _instance(workspace: Workspace) -> Iterator[Check]:
+    from primer_assets.partitions import INDEX_VERSION
+
+    version = workspace.catalog.deployments.live().name
+    known = workspace.instance.get_dynamic_partitions(INDEX_VERSION)
+    if version in known:
+        yield Check("dagster", Severity.OK, f"{workspace.settings.dagster_home}, index versions {', '.join(sorted(known))}")
+    else:
+        yield Check(
+            "dagster", Severity.ERROR, f"{workspace.settings.dagster_home} does not know index version {version}", "run `primer init`"
+        )
+
+
+def _sources(workspace: Workspace) -> Iterator[Check]:
+    sources = workspace.catalog.sources.all()
+    if not sources:
+        yield Check("sources", Severity.WARNING, "none", "add one with `primer source add PATH --groups GROUP`")
+    for source in sources:
+        if source.last_error:
+            yield Check(f"source {source.source_id}", Severity.WARNING, source.last_error)
+        elif source.held_count:
+            message = f"{source.held_count} deletes are held"
+            yield Check(f"source {source.source_id}", Severity.WARNING, message, "see that the source is whole, then sync again to confirm")
+        else:
+            yield Check(f"source {source.source_id}", Severity.OK, f"last synced {source.last_synced_at or 'never'}")
+
+
+def _queue(workspace: Workspace) -> Iterator[Check]:
+    dead = len(workspace.catalog.lookup.dead_letters())
+    waiting = workspace.catalog.jobs.unfinished()
+    message = f"{waiting} jobs not finished, {dead} dead letters"
+    yield Check("queue", Severity.WARNING if dead else Severity.OK, message, "`primer dlq list` says why" if dead else "")

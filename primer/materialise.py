@@ -1,0 +1,60 @@
+"""Runs through Dagster's own materialisation, in this process: what `primer sync` is made of."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import dagster as dg
+
+from primer.definitions import build_defs
+from primer_core.failures import PrimerError
+from primer_sensors.index_sweep_sensor import GRID_ASSETS
+from primer_sensors.runs import RANGE_END, RANGE_START, SOURCE_TAG, SWEEP_TAG, sweep_tag
+from primer_sensors.sweeps import Sweep
+
+_QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+@dataclass(frozen=True, slots=True)
+class Materialiser:
+    """Materialises assets on an instance; `overrides` replace resources."""
+
+    instance: dg.DagsterInstance
+    overrides: Mapping[str, Any]
+
+    def source(self, source_id: str) -> dict[str, Any]:
+        """One sync of a source. Returns the metadata of `source_documents`. Raises PrimerError with the step's own words."""
+        return self._run([dg.AssetKey("source_documents")], {SOURCE_TAG: source_id}, source_id)
+
+    def sweep(self, sweep: Sweep) -> None:
+        """One sweep of a range of buckets. Raises PrimerError with the failed step's own words."""
+        first, last = (f"{bucket}|{sweep.index_version}" for bucket in (sweep.first, sweep.last))
+        keys = [key for asset in GRID_ASSETS for key in asset.keys]
+        self._run(keys, {SWEEP_TAG: sweep_tag(sweep), RANGE_START: first, RANGE_END: last}, None)
+
+    def _run(self, keys: list[dg.AssetKey], tags: Mapping[str, str], partition: str | None) -> dict[str, Any]:
+        job = build_defs(self.overrides).resolve_implicit_global_asset_job_def()
+        result = job.execute_in_process(
+            run_config=_QUIET, instance=self.instance, asset_selection=keys, tags=dict(tags), partition_key=partition, raise_on_error=False
+        )
+        if not result.success:
+            raise PrimerError(_first_failure(result))
+        metadata: dict[str, Any] = {}
+        for event in result.get_asset_materialization_events():
+            metadata.update({name: value.value for name, value in event.step_materialization_data.materialization.metadata.items()})
+        return metadata
+
+
+def _first_failure(result: dg.ExecuteInProcessResult) -> str:
+    """The words of the error that failed the run, without Dagster's wrapping."""
+    for event in result.all_events:
+        if event.is_step_failure:
+            data = event.step_failure_data
+            if data.user_failure_data is not None and data.user_failure_data.description:
+                return str(data.user_failure_data.description)
+            error = data.error
+            while error is not None and error.cause is not None:
+                error = error.cause
+            if error is not None:
+                return f"step {event.step_key} failed: {error.message.strip().splitlines()[-1]}"
+    return f"run {result.run_id} failed; see it in Dagster's UI"

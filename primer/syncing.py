@@ -1,0 +1,87 @@
+"""`primer sync`: sources listed, then sweeps until nothing of theirs is left to do. The figures come from the catalog, so work that
+another process did meanwhile counts as well."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from threading import Event
+from typing import Any
+
+from primer.materialise import Materialiser
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.settings import Settings
+from primer_sensors.sweeps import Sweep
+
+WORDS = ("scanned", "new", "changed", "unchanged", "acl_only", "deleted", "held", "failed", "indexed")
+FIGURES = ("chunks_new", "chunks_kept", "chunks_gone", "embedded", "cache_hits", "parsed")
+POLL_S = 0.5
+"""How often to look whether another process, or a backoff, has set waiting work free."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """One source's sync: WORDS and FIGURES by name, seconds, and what people should know."""
+
+    source: str
+    counts: dict[str, int]
+    seconds: float
+    notes: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The counted words and figures with the seconds."""
+        return {"source": self.source, **self.counts, "seconds": round(self.seconds, 2), "notes": list(self.notes)}
+
+
+@dataclass(frozen=True, slots=True)
+class Syncing:
+    """Syncs sources to the end."""
+
+    catalog: Catalog
+    settings: Settings
+    materialiser: Materialiser
+    stopped: Event
+    on_progress: Callable[[str, int, int], None]
+
+    def run(self, source_ids: Sequence[str]) -> list[SyncResult]:
+        """Sync the sources one after the other, then index what waits for them."""
+        began, started_at = time.monotonic(), self.catalog.now()
+        listings = {}
+        for source_id in source_ids:
+            self.on_progress(f"listing {source_id}", 0, 0)
+            listings[source_id] = self.materialiser.source(source_id)
+        self._sweep_until_done(source_ids)
+        seconds = time.monotonic() - began
+        return [self._result(source_id, listings[source_id], started_at, seconds) for source_id in source_ids]
+
+    def _sweep_until_done(self, source_ids: Sequence[str]) -> None:
+        total = self.catalog.jobs.unfinished(source_ids)
+        first = True
+        while first or self.catalog.jobs.unfinished(source_ids):
+            sweeps = self._waiting_sweeps(purges=first)
+            for sweep in sweeps:
+                self.on_progress("indexing", total - self.catalog.jobs.unfinished(source_ids), total)
+                self.materialiser.sweep(sweep)
+            if not sweeps and not first:
+                self.stopped.wait(POLL_S)
+            first = False
+        self.on_progress("done", total, total)
+
+    def _waiting_sweeps(self, purges: bool) -> list[Sweep]:
+        """One range an index version over all that waits; purges alone are worth one sweep and no more."""
+        waiting: dict[str, list[str]] = defaultdict(list)
+        for row in self.catalog.jobs.waiting(self.settings.purge_grace):
+            if row.jobs or (purges and row.purges):
+                waiting[row.index_version].append(row.bucket)
+        return [Sweep(version, min(buckets), max(buckets)) for version, buckets in sorted(waiting.items())]
+
+    def _result(self, source_id: str, listing: dict[str, Any], since: datetime, seconds: float) -> SyncResult:
+        figures = self.catalog.lookup.figures(source_id, since)
+        counts = {word: int(figures[word] if word in figures else listing.get(word, 0)) for word in (*WORDS, *FIGURES)}
+        notes = [str(problem) for problem in (*listing.get("problems", []), *listing.get("notices", []))]
+        if listing.get("taken_by_another_run"):
+            notes.append(f"source {source_id} is being synced by another run; nothing was listed here")
+        if counts["held"]:
+            notes.append(str(listing["deletes"]))
+        return SyncResult(source_id, counts, seconds, tuple(notes))

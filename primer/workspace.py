@@ -1,0 +1,122 @@
+"""A deployment opened by a person or a script: settings, catalog, store, toolkit and Dagster's instance, each made when first used."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.resources import files
+from random import SystemRandom
+from typing import TYPE_CHECKING
+
+from primer_core.failures import PrimerError
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import VersionState
+from primer_resources.clock import SystemClock
+from primer_resources.document_store import DocumentStore
+from primer_resources.reader import Reader
+from primer_resources.settings import Settings, load_settings
+from primer_resources.toolkit import Toolkit
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+FIRST_VERSION = "v1"
+INSTANCE_FILE = "dagster.yaml"
+
+
+class Workspace:
+    """What the commands work on."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The catalog. Raises PrimerError unless `primer init` has made it."""
+        from primer.definitions import open_catalog
+
+        return open_catalog(self.settings)
+
+    @cached_property
+    def store(self) -> DocumentStore:
+        """The document store."""
+        return DocumentStore.at_folder(self.settings.home.resolve() / "store")
+
+    @cached_property
+    def toolkit(self) -> Toolkit:
+        """Parser, chunker, embedder and indexes of the index versions."""
+        return Toolkit(self.settings)
+
+    @cached_property
+    def instance(self) -> "dg.DagsterInstance":
+        """Dagster's instance in the home. Raises PrimerError unless `primer init` has made it."""
+        import dagster as dg
+
+        home = self.settings.dagster_home
+        if not (home / INSTANCE_FILE).is_file():
+            raise PrimerError(f"{home} holds no {INSTANCE_FILE}; run `primer init`")
+        os.environ["DAGSTER_HOME"] = str(home)
+        return dg.DagsterInstance.from_config(str(home))
+
+    @property
+    def reader(self) -> Reader:
+        """The reader of the live index version."""
+        version = self.catalog.deployments.live()
+        return Reader(self.catalog, self.store, version, self.toolkit.of(version))
+
+    def create(self) -> None:
+        """Make or complete the deployment; repeating it changes nothing. Raises PrimerError where the settings do not fit what is there."""
+        recipe = self.toolkit.recipe
+        home = self.settings.dagster_home
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            if not (home / INSTANCE_FILE).exists():
+                (home / INSTANCE_FILE).write_bytes((files("primer") / INSTANCE_FILE).read_bytes())
+        except OSError as error:
+            raise PrimerError(f"PRIMER_HOME = {self.settings.home}: {error.strerror}; choose a folder that can be written") from error
+        catalog = Catalog(self.settings.catalog_url, SystemClock(), SystemRandom())
+        catalog.database.migrate()
+        catalog.deployments.create(self.settings.tenant, self.settings.buckets)
+        if not catalog.deployments.versions():
+            catalog.deployments.add_version(FIRST_VERSION, recipe, VersionState.LIVE, self.settings.buckets)
+        self.toolkit.of(catalog.deployments.live())
+        catalog.close()
+        self.add_partitions()
+
+    def add_partitions(self) -> None:
+        """Make Dagster know the sources and index versions of the catalog; an instance that was lost gets them back."""
+        from primer_assets.partitions import INDEX_VERSION, SOURCE
+
+        self.instance.add_dynamic_partitions(SOURCE, [source.source_id for source in self.catalog.sources.all()])
+        self.instance.add_dynamic_partitions(INDEX_VERSION, [version.name for version in self.catalog.deployments.open_versions()])
+
+    def close(self) -> None:
+        """End child processes, writers and connections."""
+        for name in ("toolkit", "catalog"):
+            if name in self.__dict__:
+                getattr(self, name).close()
+        if "instance" in self.__dict__:
+            self.instance.dispose()
+
+
+@contextmanager
+def open_workspace() -> Iterator[Workspace]:
+    """The workspace that the settings of this process name, closed at the end."""
+    workspace = Workspace(load_settings())
+    try:
+        yield workspace
+    finally:
+        workspace.close()
+
+
+def erase(settings: Settings) -> None:
+    """Remove everything that a deployment keeps: the catalog's tables, and what stands in its home but the settings file."""
+    database = Database(settings.catalog_url, SystemClock())
+    database.drop_all()
+    database.close()
+    for name in ("store", "vectors", "keywords", "embeddings", "dagster"):
+        shutil.rmtree(settings.home / name, ignore_errors=True)
+    for path in settings.home.glob("catalog.sqlite*"):
+        path.unlink()

@@ -1,0 +1,1 @@
+"""The data products, one file an asset, each thin: claim, call a resource, apply a rule, complete, metadata."""

@@ -1,0 +1,62 @@
+"""`source_documents`: what a source holds, learned by a listing; new bytes fetched and hashed, jobs committed."""
+
+import dagster as dg
+
+from primer_assets.partitions import SOURCES
+from primer_assets.source_sync import SourceSync
+from primer_assets.stage_run import SYSTEM_RETRY, plain_errors
+from primer_core.failures import PrimerError
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.connectors.registry import Connectors
+from primer_resources.document_store import DocumentStore
+from primer_resources.heartbeat import Heartbeat
+from primer_resources.settings import Settings
+
+SHOWN_PROBLEMS = 20
+
+
+@dg.asset(
+    partitions_def=SOURCES,
+    group_name="sources",
+    retry_policy=SYSTEM_RETRY,
+    pool="source",
+    kinds={"python"},
+    description="Documents of a source as its newest listing shows them. New and changed ones are fetched and wait to be parsed; "
+    "vanished ones are deleted, or held where too many vanish at once.",
+)
+def source_documents(
+    context: dg.AssetExecutionContext,
+    catalog: dg.ResourceParam[Catalog],
+    store: dg.ResourceParam[DocumentStore],
+    settings: dg.ResourceParam[Settings],
+    connectors: dg.ResourceParam[Connectors],
+) -> dg.MaterializeResult[None]:
+    """Sync one source; a second run on the same source finds it taken and leaves it."""
+    with plain_errors():
+        owner = context.run.run_id
+        source = catalog.sources.get(context.partition_key)
+        taken = catalog.sources.acquire(source.source_id, owner, settings.lease)
+        if taken is None:
+            context.log.info(f"source {source.source_id} is being synced by another run; nothing to do")
+            return dg.MaterializeResult(metadata={"taken_by_another_run": True})
+        scan, epoch = taken
+        versions = [version.name for version in catalog.deployments.open_versions()]
+        by_sensor = "dagster/sensor_name" in context.run.tags
+        waited = source.held_at is None or catalog.now() >= source.held_at + settings.held_delete_wait
+        confirms_held = waited or not by_sensor
+        with Heartbeat(settings.lease, lambda: catalog.sources.renew(owner, settings.lease)):
+            try:
+                sync = SourceSync(catalog, store, connectors.open(source), source, scan, epoch, versions, settings.buckets, confirms_held)
+                decision = sync.run()
+            except PrimerError as error:
+                catalog.sources.finish(source.source_id, epoch, None, str(error))
+                raise
+        catalog.sources.finish(
+            source.source_id, epoch, (decision.held, sync.report.held), "; ".join(sync.problems[:SHOWN_PROBLEMS]) or None
+        )
+        metadata: dict[str, dg.MetadataValue] = {name: dg.MetadataValue.int(value) for name, value in sync.report.to_json().items()}
+        metadata["deletes"] = dg.MetadataValue.text("; ".join(decision.reasons) or "none")
+        metadata["problems"] = dg.MetadataValue.json(list(sync.problems[:SHOWN_PROBLEMS]))
+        metadata["notices"] = dg.MetadataValue.json(list(sync.notices[:SHOWN_PROBLEMS]))
+        metadata["skipped"] = dg.MetadataValue.json(dict(sync.skipped))
+        return dg.MaterializeResult(metadata=metadata)

@@ -1,0 +1,122 @@
+"""What every stage of the grid shares: the scope of a step, the drain of its entry state under leases, and its tally."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import dagster as dg
+
+from primer_assets.partitions import grid_scope
+from primer_core.failures import PrimerError, SystemFault
+from primer_core.stages import Stage
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.catalog.jobs import Job
+from primer_resources.document_store import DocumentStore
+from primer_resources.heartbeat import Heartbeat
+from primer_resources.settings import Settings
+from primer_resources.toolkit import Toolkit, Tools
+
+Checkpoint = Callable[[str], None]
+"""Called with the name of each boundary between two commits, so that a test can stop the process there."""
+
+SYSTEM_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.FULL)
+"""For the system's faults (disk full, store gone). A document's own faults never fail a step."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """A step's figures, shown as its metadata."""
+
+    documents: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    started: float = field(default_factory=time.monotonic)
+
+    def fail(self, error: PrimerError) -> None:
+        """Count a failure by its reason, or by its kind where there is none."""
+        self.failures[str(getattr(error, "reason", type(error).__name__.lower()))] += 1
+
+    def metadata(self, *names: str) -> dict[str, dg.MetadataValue]:
+        """The figures for people; `names` are shown even where they are zero."""
+        shown: dict[str, dg.MetadataValue] = {"documents": dg.MetadataValue.int(self.documents)}
+        for name in (*names, *sorted(set(self.counts) - set(names))):
+            shown[name] = dg.MetadataValue.int(self.counts[name])
+        shown["failures"] = dg.MetadataValue.json(dict(sorted(self.failures.items())))
+        shown["seconds"] = dg.MetadataValue.float(round(time.monotonic() - self.started, 2))
+        return shown
+
+
+@dataclass(frozen=True, slots=True)
+class StageRun:
+    """One step over some buckets of one index version."""
+
+    catalog: Catalog
+    store: DocumentStore
+    settings: Settings
+    version: IndexVersion
+    tools: Tools
+    buckets: Sequence[str]
+    owner: str
+
+    @staticmethod
+    def of(context: dg.AssetExecutionContext, catalog: Catalog, store: DocumentStore, settings: Settings, toolkit: Toolkit) -> "StageRun":
+        """The step's scope. Raises PrimerError for an index version that the catalog does not know."""
+        name, buckets = grid_scope(context.partition_keys)
+        version = catalog.deployments.version(name)
+        return StageRun(catalog, store, settings, version, toolkit.of(version), buckets, context.run.run_id)
+
+    def heartbeat(self) -> Heartbeat:
+        """Holds the run's jobs and lanes while the step works."""
+        lease = self.settings.lease
+        return Heartbeat(lease, lambda: self.catalog.jobs.renew(self.owner, lease), lambda: self.catalog.lanes.renew(self.owner, lease))
+
+    def claims(self, stage: Stage, buckets: Sequence[str]) -> Iterator[list[Job]]:
+        """Batches of claimed jobs until none waits or the run has had its share; the next sweep goes on."""
+        taken = 0
+        while buckets and taken < self.settings.run_documents:
+            limit = min(self.settings.claim_batch, self.settings.run_documents - taken)
+            batch = self.catalog.jobs.claim(stage, self.version.name, buckets, self.owner, self.settings.lease, limit)
+            if not batch:
+                return
+            taken += len(batch)
+            yield batch
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Hold leases; give everything back at once where the step fails, so that nobody waits for them to run out."""
+        with self.heartbeat():
+            try:
+                yield
+            except BaseException:
+                self.give_back()
+                raise
+
+    def give_back(self) -> None:
+        """Put back what the run still holds: the shards' locks first, then the jobs and the lanes that guard them."""
+        self.tools.keywords.close()
+        self.catalog.jobs.release(self.owner)
+        self.catalog.lanes.release(self.owner)
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn an error that a person must mend into a step failure that is not retried; the system's faults are."""
+    try:
+        yield
+    except SystemFault:
+        raise
+    except PrimerError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+
+
+def drain(run: StageRun, stage: Stage, work: Callable[[list[Job], Tally], None]) -> Tally:
+    """Claim and work off what stands at the stage's entry in the step's buckets."""
+    tally = Tally()
+    with run.working():
+        for batch in run.claims(stage, run.buckets):
+            tally.documents += len(batch)
+            work(batch, tally)
+    return tally

@@ -1,0 +1,94 @@
+"""`vector_index`: the first step of a write. Claims documents, records the rows to come, and writes them with their vectors."""
+
+from collections.abc import Sequence
+
+import dagster as dg
+
+from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
+from primer_assets.stage_run import SYSTEM_RETRY, Checkpoint, StageRun, Tally, plain_errors
+from primer_assets.vectors import embed_texts, vector_key
+from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plan_one, rows_of
+from primer_core.failures import Deferred, Transient
+from primer_core.stages import WRITE
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.jobs import Job
+from primer_resources.document_store import DocumentStore
+from primer_resources.settings import Settings
+from primer_resources.toolkit import Toolkit
+
+
+@dg.asset(
+    partitions_def=GRID,
+    backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
+    group_name="indexes",
+    deps=["embeddings"],
+    retry_policy=SYSTEM_RETRY,
+    pool="index",
+    kinds={"python"},
+    description="Rows of new passages in the LanceDB table of this index version. They count only after the flip in indexed_documents.",
+)
+def vector_index(
+    context: dg.AssetExecutionContext,
+    catalog: dg.ResourceParam[Catalog],
+    store: dg.ResourceParam[DocumentStore],
+    settings: dg.ResourceParam[Settings],
+    toolkit: dg.ResourceParam[Toolkit],
+    checkpoint: dg.ResourceParam[Checkpoint],
+) -> dg.MaterializeResult[None]:
+    """Take the lanes that are free and claim `pending_write` in them."""
+    with plain_errors():
+        run = StageRun.of(context, catalog, store, settings, toolkit)
+        tally = Tally()
+        with run.working():
+            lanes = catalog.lanes.acquire(run.version.name, run.buckets, run.owner, settings.lease)
+            busy = sorted(set(run.buckets) - set(lanes))
+            if busy:
+                context.log.info(f"lanes {', '.join(busy)} of {run.version.name} are taken by another run; what waits there is left to it")
+            for batch in run.claims(WRITE, sorted(lanes)):
+                tally.documents += len(batch)
+                _write(run, batch, tally, checkpoint)
+        return dg.MaterializeResult(metadata={**tally.metadata("rows_added"), "lanes_busy": len(busy)})
+
+
+def _write(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint: Checkpoint) -> None:
+    checkpoint("claimed")
+    states = run.catalog.generations.open(batch, run.owner)
+    writes = []
+    for job in batch:
+        state = states.get(job.job_id)
+        if state is not None:
+            writes.append(plan_one(run, job, state, state.claimed_generation))
+    run.catalog.generations.intend(
+        run.version.name,
+        ((write.job, write.plan.generation, [planned.row_id for planned in write.plan.added]) for write in writes),
+    )
+    checkpoint("intended")
+    part: list[PlannedWrite] = []
+    rows = 0
+    for write in writes:
+        part.append(write)
+        rows += len(write.plan.added)
+        if rows >= ROWS_A_COMMIT:
+            _write_rows(run, part, tally)
+            part, rows = [], 0
+    _write_rows(run, part, tally)
+    checkpoint("vectors_written")
+
+
+def _write_rows(run: StageRun, writes: Sequence[PlannedWrite], tally: Tally) -> None:
+    """One commit. Vectors come from the cache; one that the cache lost is embedded again."""
+    keys = {planned.row_id: vector_key(run.tools, planned.chunk.embed_text) for write in writes for planned in write.plan.added}
+    texts = {keys[planned.row_id]: planned.chunk.embed_text for write in writes for planned in write.plan.added}
+    if not texts:
+        return
+    try:
+        embedded = embed_texts(run.tools, run.settings, texts)
+        vectors = {row: embedded.vectors[key] for row, key in keys.items()}
+        scope = (run.settings.tenant, run.settings.library)
+        run.tools.vectors.write([row for write in writes for row in rows_of(write, *scope, vectors)])
+    except (Deferred, Transient) as error:
+        for write in writes:
+            run.catalog.jobs.fail(WRITE, write.job, run.owner, error)
+            tally.fail(error)
+        return
+    tally.counts["rows_added"] += len(keys)

@@ -1,0 +1,67 @@
+"""Recipes: what an index version is made with. A version string names everything that shapes the output."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class ParserSpec:
+    """A parser: its engine, the versions of the libraries behind it and its options, in one version string."""
+
+    engine: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkerSpec:
+    """A chunker. `max_tokens` bounds the final embed string, special tokens included; `overlap_percent` of it may be
+    sentences of the previous chunk."""
+
+    kind: str
+    library: str
+    max_tokens: int
+    overlap_percent: int
+
+    @property
+    def version(self) -> str:
+        """Everything that shapes the chunk set."""
+        return f"{self.kind};{self.library};max_tokens={self.max_tokens};overlap={self.overlap_percent}%"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingSpec:
+    """An embedding model. `prefix` is put before every passage; `max_tokens` is where the model cuts its input."""
+
+    model: str
+    revision: str
+    dims: int
+    prefix: str
+    normalize: bool
+    precision: str
+    max_tokens: int
+
+    @property
+    def version(self) -> str:
+        """Everything that shapes a vector but the string itself."""
+        return (
+            f"{self.model}@{self.revision};dims={self.dims};prefix={self.prefix!r};normalize={self.normalize};"
+            f"precision={self.precision};max_tokens={self.max_tokens}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What an index version is made with. Sealed when the version is made."""
+
+    parser: ParserSpec
+    chunker: ChunkerSpec
+    embedding: EmbeddingSpec
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as plain JSON, for the catalog."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> "Recipe":
+        """The recipe back from the catalog's JSON."""
+        return Recipe(ParserSpec(**data["parser"]), ChunkerSpec(**data["chunker"]), EmbeddingSpec(**data["embedding"]))

@@ -1,0 +1,41 @@
+"""The catalog: the one wiring place of its repositories."""
+
+from datetime import datetime
+from random import Random
+
+from primer_core.retry import RetryPolicy
+from primer_resources.catalog.acls import Acls
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import Deployments
+from primer_resources.catalog.documents import Documents
+from primer_resources.catalog.generations import Generations
+from primer_resources.catalog.jobs import Jobs
+from primer_resources.catalog.lanes import Lanes
+from primer_resources.catalog.lookup import Lookup
+from primer_resources.catalog.parses import Parses
+from primer_resources.catalog.sources import Sources
+from primer_resources.clock import Clock
+
+
+class Catalog:
+    """All that Primer knows about documents, by repository."""
+
+    def __init__(self, url: str, clock: Clock, random: Random, policy: RetryPolicy | None = None) -> None:
+        self.database = Database(url, clock)
+        self.deployments = Deployments(self.database)
+        self.sources = Sources(self.database)
+        self.acls = Acls(self.database)
+        self.documents = Documents(self.database)
+        self.parses = Parses(self.database)
+        self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
+        self.lanes = Lanes(self.database)
+        self.generations = Generations(self.database, self.lanes)
+        self.lookup = Lookup(self.database)
+
+    def now(self) -> datetime:
+        """The time by which generations and leases are judged."""
+        return self.database.now()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.database.close()

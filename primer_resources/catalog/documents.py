@@ -1,0 +1,214 @@
+"""Document rows as a sync sees them: what is known, what was seen, what changed. All writes are guarded by version or by scan."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, func, select, update
+
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.generations import slices
+from primer_resources.catalog.schema import contents, documents
+from primer_resources.catalog.sources import Source
+from primer_resources.catalog.upsert import insert_if_absent
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """A living document of a source as the catalog has it."""
+
+    doc_id: str
+    path: str
+    fingerprint: str
+    source_version: str
+    version_order: int
+    content_hash: str | None
+    bucket: str | None
+    acl_id: str
+    acl_error: str | None
+    status: str
+    reason: str | None
+    deleted_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where a source shows a document now, who may see it there, and when the source says that it changed."""
+
+    path: str
+    uri: str
+    title: str
+    fingerprint: str
+    acl_id: str
+    acl_error: str | None
+    event_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class VersionFacts:
+    """A document version: its label, its order among the document's versions, and the content (None where it could not be read)."""
+
+    source_version: str
+    version_order: int
+    content_hash: str | None
+    mime: str | None
+    bucket: str | None
+    status: str
+    reason: str | None
+
+
+_COLUMNS = [documents.c[field.name] for field in fields(KnownDocument)]
+
+
+def _known(row: Row[Any]) -> KnownDocument:
+    return KnownDocument(**row._mapping)
+
+
+class Documents:
+    """Finds and changes document rows; writes happen inside the caller's transaction, next to the jobs they cause."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def by_path(self, source_id: str, paths: Collection[str]) -> dict[str, KnownDocument]:
+        """path → living document."""
+        found: dict[str, KnownDocument] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(paths)):
+                rows = connection.execute(
+                    select(*_COLUMNS).where(
+                        documents.c.source_id == source_id, documents.c.path.in_(part), documents.c.deleted_at.is_(None)
+                    )
+                )
+                found.update({row.path: _known(row) for row in rows})
+        return found
+
+    def by_id(self, doc_ids: Collection[str]) -> dict[str, KnownDocument]:
+        """doc_id → document, living or not."""
+        found: dict[str, KnownDocument] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(doc_ids)):
+                rows = connection.execute(select(*_COLUMNS).where(documents.c.doc_id.in_(part)))
+                found.update({row.doc_id: _known(row) for row in rows})
+        return found
+
+    def unseen_with_content(self, source_id: str, scan: int, hashes: Collection[str]) -> list[KnownDocument]:
+        """Living documents that this scan has not seen and whose content is one of `hashes`: what a rename may have left behind."""
+        found: list[KnownDocument] = []
+        with self._db.read() as connection:
+            for part in slices(sorted(hashes)):
+                rows = connection.execute(
+                    select(*_COLUMNS)
+                    .where(documents.c.source_id == source_id, documents.c.content_hash.in_(part))
+                    .where(documents.c.seen_scan != scan, documents.c.deleted_at.is_(None))
+                    .order_by(documents.c.path)
+                )
+                found.extend(_known(row) for row in rows)
+        return found
+
+    def unseen(self, source_id: str, scan: int, page: int) -> Iterator[list[KnownDocument]]:
+        """Living documents that this scan has not seen, by doc_id, `page` at a time."""
+        after = ""
+        while True:
+            statement = (
+                select(*_COLUMNS)
+                .where(documents.c.source_id == source_id, documents.c.seen_scan != scan, documents.c.deleted_at.is_(None))
+                .where(documents.c.doc_id > after)
+                .order_by(documents.c.doc_id)
+                .limit(page)
+            )
+            with self._db.read() as connection:
+                found = [_known(row) for row in connection.execute(statement)]
+            if not found:
+                return
+            yield found
+            after = found[-1].doc_id
+
+    def living(self, source_id: str) -> int:
+        """How many living documents the source has."""
+        statement = select(func.count()).select_from(documents).where(documents.c.source_id == source_id, documents.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            return connection.execute(statement).scalar_one()
+
+    def mark_seen(self, connection: Connection, doc_ids: Sequence[str], scan: int) -> None:
+        """These documents are in the listing."""
+        for part in slices(doc_ids):
+            connection.execute(update(documents).where(documents.c.doc_id.in_(part)).values(seen_scan=scan))
+
+    def add(self, connection: Connection, source: Source, doc_id: str, place: Placement, version: VersionFacts, scan: int) -> bool:
+        """A document seen for the first time, or again after its tombstone, which a newer version lifts.
+
+        Returns False where a tombstone of the same or a newer version stands.
+        """
+        values = _place(place) | _facts(version) | {"seen_scan": scan, "deleted_at": None, "canonical_doc_id": doc_id}
+        added = connection.execute(
+            insert_if_absent(self._db, documents).values(
+                doc_id=doc_id, source_id=source.source_id, tenant_id=source.tenant_id, library=source.library, **values
+            )
+        )
+        if added.rowcount == 1:
+            return True
+        revived = connection.execute(
+            update(documents)
+            .where(documents.c.doc_id == doc_id, documents.c.deleted_at.is_not(None))
+            .where(documents.c.version_order < version.version_order)
+            .values(**(values | {"bucket": func.coalesce(documents.c.bucket, version.bucket)}))
+        )
+        return revived.rowcount == 1
+
+    def bucket(self, connection: Connection, doc_id: str) -> str | None:
+        """The bucket that a document lives in; None where its content was never read."""
+        bucket: str | None = connection.execute(select(documents.c.bucket).where(documents.c.doc_id == doc_id)).scalar_one()
+        return bucket
+
+    def move(self, connection: Connection, doc_id: str, place: Placement, scan: int) -> None:
+        """Only metadata moves: path, title, fingerprint, permissions. The version and the content stay."""
+        connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**_place(place), seen_scan=scan))
+
+    def advance(self, connection: Connection, doc_id: str, place: Placement, version: VersionFacts, scan: int) -> bool:
+        """A newer version, by compare-and-set. Returns False where the catalog already has that version or a newer one."""
+        values = _facts(version) | {"bucket": func.coalesce(documents.c.bucket, version.bucket)}
+        moved = connection.execute(
+            update(documents)
+            .where(documents.c.doc_id == doc_id, documents.c.version_order < version.version_order, documents.c.deleted_at.is_(None))
+            .values(**_place(place), **values, seen_scan=scan)
+        )
+        return moved.rowcount == 1
+
+    def tombstone(self, connection: Connection, gone: Sequence[KnownDocument], scan: int | None, now: datetime) -> list[str]:
+        """Tombstone documents, each still at the version given and, with a scan, still unseen by it. Returns the doc_ids that went.
+
+        A tombstone's version is one above the document's, so that a late repeat of that document version cannot revive it.
+        """
+        went = []
+        for known in gone:
+            guard = and_(
+                documents.c.doc_id == known.doc_id,
+                documents.c.version_order == known.version_order,
+                documents.c.deleted_at.is_(None),
+            )
+            if scan is not None:
+                guard = and_(guard, documents.c.seen_scan != scan)
+            done = connection.execute(
+                update(documents)
+                .where(guard)
+                .values(deleted_at=now, status="deleted", reason=None, version_order=known.version_order + 1, event_time=now)
+            )
+            if done.rowcount == 1:
+                went.append(known.doc_id)
+        return went
+
+    def add_content(self, connection: Connection, content_hash: str, size: int, mime: str, lane: str, key: str) -> None:
+        """A content whose bytes are in the store."""
+        connection.execute(
+            insert_if_absent(self._db, contents).values(content_hash=content_hash, size=size, mime=mime, lane=lane, object=key)
+        )
+
+
+def _place(place: Placement) -> dict[str, Any]:
+    return {field.name: getattr(place, field.name) for field in fields(Placement)}
+
+
+def _facts(version: VersionFacts) -> dict[str, Any]:
+    return {field.name: getattr(version, field.name) for field in fields(VersionFacts)}

@@ -1,0 +1,284 @@
+"""Generations: intents before the indexes are written, the flip that makes rows count, and the purges after it."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, and_, delete, literal, select, update
+
+from primer_core.failures import LeaseLost
+from primer_core.ids import row_id
+from primer_core.stages import State
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.lanes import Lanes
+from primer_resources.catalog.schema import chunks, documents, index_state, intents, jobs, purges_due
+from primer_resources.catalog.upsert import insert_if_absent, insert_or_update
+
+if TYPE_CHECKING:
+    from primer_resources.catalog.jobs import Job
+
+SLICE = 500
+"""Values in one IN list: SQLite admits 32,766 parameters a statement, and plans stay small."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteState:
+    """What a document's rows are now, and the generation under which its holder writes new ones.
+
+    `manifest` maps chunk_id → added_gen; `acl_id` and `content_hash` are what those rows were written with.
+    """
+
+    doc_id: str
+    claimed_generation: int
+    manifest: Mapping[str, int]
+    acl_id: str | None
+    content_hash: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRecord:
+    """A chunk as the catalog lists it."""
+
+    chunk_id: str
+    text_hash: str
+    ordinal: int
+    heading_path: tuple[str, ...]
+    page: int | None
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """One document's step to its new generation."""
+
+    job: "Job"
+    generation: int
+    manifest: Mapping[str, int]
+    removed: tuple[str, ...]
+    chunks: tuple[ChunkRecord, ...]
+    acl_id: str
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Purge:
+    """A row to delete from both indexes."""
+
+    row_id: str
+    bucket: str
+
+
+def removed_rows(old: Mapping[str, int], new: Mapping[str, int]) -> tuple[str, ...]:
+    """The rows of the old manifest that the new one does not hold, in a stable order."""
+    return tuple(row_id(chunk, gen) for chunk, gen in sorted(old.items()) if new.get(chunk) != gen)
+
+
+def bury_intents(connection: Connection, index_version: str, doc_id: str, now: datetime, before: int | None = None) -> None:
+    """Turn a document's intents (those of generations under `before`, or all) into purges that are dead from their own generation on.
+
+    Otherwise a later generation would uncover rows that a crash left in an index.
+    """
+    mine = and_(intents.c.index_version == index_version, intents.c.doc_id == doc_id)
+    if before is not None:
+        mine = and_(mine, intents.c.generation < before)
+    columns = ["index_version", "row_id", "doc_id", "bucket", "dead_gen", "at"]
+    copied = select(
+        intents.c.index_version,
+        intents.c.row_id,
+        intents.c.doc_id,
+        intents.c.bucket,
+        intents.c.generation,
+        literal(now, purges_due.c.at.type),
+    ).where(mine)
+    connection.execute(purges_due.insert().from_select(columns, copied))
+    connection.execute(delete(intents).where(mine))
+
+
+class Generations:
+    """Opens, records and flips the generations of documents, and keeps what is to be purged."""
+
+    def __init__(self, database: Database, lanes: Lanes) -> None:
+        self._db = database
+        self._lanes = lanes
+
+    def open(self, held: Sequence["Job"], owner: str) -> dict[int, WriteState]:
+        """Give each job that is still the owner's a generation of its own; intents of earlier tries become purges.
+
+        Returns job_id → state. The document's present ACL id is kept on the job, so that all steps write and flip the same.
+        A fresh generation a try means that a holder that lost its lease can never write the rows of the next one.
+        """
+        now = self._db.now()
+        states: dict[int, WriteState] = {}
+        with self._db.begin() as connection:
+            for job in held:
+                key = {"doc_id": job.doc_id, "index_version": job.index_version}
+                fresh = {**key, "generation": 0, "previous_generation": 0, "claimed_generation": 0, "manifest": {}}
+                connection.execute(insert_if_absent(self._db, index_state), fresh)
+                row = connection.execute(
+                    update(index_state)
+                    .where(index_state.c.doc_id == job.doc_id, index_state.c.index_version == job.index_version)
+                    .values(claimed_generation=index_state.c.claimed_generation + 1)
+                    .returning(*_STATE_COLUMNS)
+                ).one()
+                mine = connection.execute(
+                    update(jobs)
+                    .where(jobs.c.job_id == job.job_id, jobs.c.lease_owner == owner, jobs.c.lease_epoch == job.lease_epoch)
+                    .where(jobs.c.state == State.WRITING)
+                    .values(
+                        generation=row.claimed_generation,
+                        acl_id=select(documents.c.acl_id).where(documents.c.doc_id == job.doc_id).scalar_subquery(),
+                    )
+                )
+                if mine.rowcount:
+                    bury_intents(connection, job.index_version, job.doc_id, now, before=row.claimed_generation)
+                    states[job.job_id] = WriteState(**row._mapping)
+        return states
+
+    def states(self, index_version: str, doc_ids: Collection[str]) -> dict[str, WriteState]:
+        """doc_id → state of documents that have one in the index version."""
+        found: dict[str, WriteState] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(doc_ids)):
+                rows = connection.execute(
+                    select(*_STATE_COLUMNS).where(index_state.c.index_version == index_version, index_state.c.doc_id.in_(part))
+                )
+                found.update({row.doc_id: WriteState(**row._mapping) for row in rows})
+        return found
+
+    def intend(self, index_version: str, planned: Iterable[tuple["Job", int, Sequence[str]]]) -> None:
+        """Record the rows about to be written, as (job, generation, row ids), before any index sees one."""
+        rows = [
+            {"index_version": index_version, "row_id": row, "doc_id": job.doc_id, "bucket": job.bucket, "generation": generation}
+            for job, generation, row_ids in planned
+            for row in row_ids
+        ]
+        if rows:
+            with self._db.begin() as connection:
+                connection.execute(insert_if_absent(self._db, intents), rows)
+
+    def flip(self, index_version: str, epochs: Mapping[str, int], owner: str, flips: Sequence[Flip]) -> list["Job"]:
+        """Make the new generations count, in one transaction; returns the jobs that were still the owner's.
+
+        Raises LeaseLost where a lane changed hands: then nothing of it happened.
+        """
+        now = self._db.now()
+        done: list[Job] = []
+        with self._db.begin() as connection:
+            self._lanes.check(connection, index_version, {flip.job.bucket: epochs[flip.job.bucket] for flip in flips}, owner, now)
+            for flip in flips:
+                if self._finish_job(connection, flip, owner, now):
+                    self._flip_one(connection, flip, now)
+                    done.append(flip.job)
+        return done
+
+    def _finish_job(self, connection: Connection, flip: Flip, owner: str, now: datetime) -> bool:
+        job = flip.job
+        finished = connection.execute(
+            update(jobs)
+            .where(jobs.c.job_id == job.job_id, jobs.c.lease_owner == owner, jobs.c.lease_epoch == job.lease_epoch)
+            .where(jobs.c.state == State.WRITING, jobs.c.generation == flip.generation)
+            .values(state=State.INDEXED, finished_at=now, lease_owner=None, lease_until=None, error=None, **flip.counts)
+        )
+        return finished.rowcount == 1
+
+    def _flip_one(self, connection: Connection, flip: Flip, now: datetime) -> None:
+        job = flip.job
+        version, doc = job.index_version, job.doc_id
+        moved = connection.execute(
+            update(index_state)
+            .where(index_state.c.doc_id == doc, index_state.c.index_version == version, index_state.c.generation < flip.generation)
+            .values(
+                previous_generation=index_state.c.generation,
+                previous_flipped_at=index_state.c.flipped_at,
+                previous_content_hash=index_state.c.content_hash,
+                generation=flip.generation,
+                flipped_at=now,
+                manifest=dict(flip.manifest),
+                acl_id=flip.acl_id,
+                content_hash=job.content_hash,
+                indexed_version=job.source_version,
+                outcome="indexed" if flip.manifest else "empty",
+            )
+        )
+        if moved.rowcount != 1:
+            raise LeaseLost(f"document {doc} in {version} is already past generation {flip.generation}")
+        if flip.removed:
+            connection.execute(
+                insert_if_absent(self._db, purges_due),
+                [
+                    {"index_version": version, "row_id": r, "doc_id": doc, "bucket": job.bucket, "dead_gen": flip.generation, "at": now}
+                    for r in flip.removed
+                ],
+            )
+        connection.execute(
+            delete(intents).where(intents.c.index_version == version, intents.c.doc_id == doc, intents.c.generation <= flip.generation)
+        )
+        self._list_chunks(connection, flip)
+        connection.execute(
+            update(documents)
+            .where(documents.c.doc_id == doc, documents.c.source_version == job.source_version, documents.c.deleted_at.is_(None))
+            .values(status="indexed", reason=None)
+        )
+
+    def _list_chunks(self, connection: Connection, flip: Flip) -> None:
+        version, doc = flip.job.index_version, flip.job.doc_id
+        listed = connection.execute(select(chunks.c.chunk_id).where(chunks.c.doc_id == doc, chunks.c.index_version == version)).scalars()
+        for part in slices(sorted(set(listed) - set(flip.manifest))):
+            connection.execute(delete(chunks).where(chunks.c.index_version == version, chunks.c.chunk_id.in_(part)))
+        rows = [
+            {
+                "index_version": version,
+                "chunk_id": record.chunk_id,
+                "added_gen": flip.manifest[record.chunk_id],
+                "doc_id": doc,
+                "text_hash": record.text_hash,
+                "ordinal": record.ordinal,
+                "heading_path": list(record.heading_path),
+                "page": record.page,
+                "token_count": record.token_count,
+            }
+            for record in flip.chunks
+        ]
+        if rows:
+            connection.execute(insert_or_update(self._db, chunks, ("added_gen", "ordinal", "heading_path", "page", "token_count")), rows)
+
+    def due(self, index_version: str, buckets: Collection[str], grace: timedelta, limit: int) -> list[Purge]:
+        """Rows that have been dead for the grace and are still in the indexes, oldest first."""
+        statement = (
+            select(purges_due.c.row_id, purges_due.c.bucket)
+            .where(purges_due.c.index_version == index_version, purges_due.c.bucket.in_(list(buckets)))
+            .where(purges_due.c.done_at.is_(None), purges_due.c.at <= self._db.now() - grace)
+            .order_by(purges_due.c.at)
+            .limit(limit)
+        )
+        with self._db.read() as connection:
+            return [Purge(row.row_id, row.bucket) for row in connection.execute(statement)]
+
+    def purged(self, index_version: str, purges: Sequence[Purge]) -> None:
+        """Mark rows as deleted from both indexes."""
+        now = self._db.now()
+        with self._db.begin() as connection:
+            for part in slices([purge.row_id for purge in purges]):
+                connection.execute(
+                    update(purges_due).where(purges_due.c.index_version == index_version, purges_due.c.row_id.in_(part)).values(done_at=now)
+                )
+
+    def forget_purges(self, grace: timedelta) -> int:
+        """Drop marks older than a further grace, since no reader can still need them. Returns how many."""
+        with self._db.begin() as connection:
+            return connection.execute(delete(purges_due).where(purges_due.c.done_at < self._db.clock.now() - grace)).rowcount
+
+
+_STATE_COLUMNS = (
+    index_state.c.doc_id,
+    index_state.c.claimed_generation,
+    index_state.c.manifest,
+    index_state.c.acl_id,
+    index_state.c.content_hash,
+)
+
+
+def slices(values: Sequence[str], size: int = SLICE) -> Iterable[Sequence[str]]:
+    """Cut a sequence into pieces that fit one statement."""
+    return (values[start : start + size] for start in range(0, len(values), size))

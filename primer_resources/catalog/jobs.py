@@ -1,0 +1,379 @@
+"""Jobs: one row a (document version, index version), moved through the stages by single conditional UPDATEs."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, exists, func, insert, or_, select, update
+
+from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
+from primer_core.retry import RetryPolicy, compute_backoff
+from primer_core.stages import HELD, WAITING, Operation, Stage, State, entry_of, stage_of
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.generations import bury_intents
+from primer_resources.catalog.schema import LIVE_STATES, documents, jobs, purges_due
+
+DEFER = timedelta(seconds=30)
+"""How long work waits for an outside service that is down."""
+COUNTS = ("parsed", "chunks_new", "chunks_kept", "chunks_gone", "embedded", "cache_hits")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job as its holder sees it."""
+
+    job_id: int
+    doc_id: str
+    source_id: str
+    source_version: str
+    content_hash: str | None
+    index_version: str
+    bucket: str
+    lane: str
+    operation: Operation
+    attempts: int
+    lease_epoch: int
+    generation: int | None
+    acl_id: str | None
+    event_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """What a change asks for, one a document version; it becomes one job an open index version."""
+
+    doc_id: str
+    source_id: str
+    source_version: str
+    content_hash: str | None
+    bucket: str
+    lane: str
+    operation: Operation
+    event_time: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What stands waiting in one partition: jobs that can be claimed, rows to purge, and the oldest event among the jobs."""
+
+    index_version: str
+    bucket: str
+    jobs: int
+    purges: int
+    oldest: datetime | None
+
+
+_JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
+
+
+def _job(row: Row[Any]) -> Job:
+    values = dict(row._mapping)
+    values["operation"] = Operation(values["operation"])
+    return Job(**values)
+
+
+class Jobs:
+    """Inserts, claims, completes and fails jobs."""
+
+    def __init__(self, database: Database, policy: RetryPolicy, random: Random) -> None:
+        self._db = database
+        self._policy = policy
+        self._random = random
+
+    def add(self, connection: Connection, new: Iterable[NewJob], index_versions: Sequence[str]) -> None:
+        """Inside the transaction that records the change: one job a (change, index version).
+
+        Older jobs of the document that still wait are superseded, and so are its dead letters; one that is held goes on.
+        A permission change supersedes permission changes only, since it brings no content.
+        """
+        now = self._db.now()
+        for change in new:
+            replaced = [State.DEAD, *WAITING] if change.operation is not Operation.ACL else []
+            for version in index_versions:
+                mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version)
+                waiting_acl = and_(jobs.c.operation == Operation.ACL, jobs.c.state.in_(WAITING))
+                connection.execute(
+                    update(jobs).where(mine, or_(jobs.c.state.in_(replaced), waiting_acl)).values(state=State.SUPERSEDED, finished_at=now)
+                )
+                state = entry_of(change.operation)
+                connection.execute(
+                    insert(jobs).values(
+                        doc_id=change.doc_id,
+                        source_id=change.source_id,
+                        source_version=change.source_version,
+                        content_hash=change.content_hash,
+                        index_version=version,
+                        bucket=change.bucket,
+                        lane=change.lane,
+                        operation=change.operation,
+                        stage=stage_of(state).name,
+                        state=state,
+                        not_before=now,
+                        event_time=change.event_time,
+                        created_at=now,
+                    )
+                )
+
+    def add_dead(self, connection: Connection, change: NewJob, index_versions: Sequence[str], stage: str, fault: DocumentFault) -> None:
+        """Inside a transaction: a dead letter for a document that never got as far as a job. It replaces the document's earlier ones."""
+        now = self._db.now()
+        for version in index_versions:
+            mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version)
+            connection.execute(update(jobs).where(mine, jobs.c.state == State.DEAD).values(state=State.SUPERSEDED, finished_at=now))
+            connection.execute(
+                insert(jobs).values(
+                    doc_id=change.doc_id,
+                    source_id=change.source_id,
+                    source_version=change.source_version,
+                    content_hash=change.content_hash,
+                    index_version=version,
+                    bucket=change.bucket or None,
+                    lane=change.lane,
+                    operation=change.operation,
+                    stage=stage,
+                    state=State.DEAD,
+                    attempts=1,
+                    reason=fault.reason,
+                    error=fault.message,
+                    not_before=now,
+                    event_time=change.event_time,
+                    created_at=now,
+                    finished_at=now,
+                )
+            )
+
+    def supersede(self, connection: Connection, doc_id: str, now: datetime) -> None:
+        """Inside a transaction: whatever waits or died for a document is of no use any more."""
+        over = jobs.c.state.in_([State.DEAD, *WAITING])
+        connection.execute(update(jobs).where(jobs.c.doc_id == doc_id, over).values(state=State.SUPERSEDED, finished_at=now))
+
+    def claim(self, stage: Stage, index_version: str, buckets: Collection[str], owner: str, lease: timedelta, limit: int) -> list[Job]:
+        """Take up to `limit` jobs that stand at the stage's entry, or whose holder's lease ran out (which spends an attempt).
+
+        A document's jobs go in order: one waits while an older one of the same document is not finished. Deletes and permission
+        changes go first.
+        """
+        now = self._db.now()
+        expired = and_(jobs.c.state == stage.holding, jobs.c.lease_until < now)
+        here = and_(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)))
+        older = jobs.alias("older")
+        blocked = exists().where(
+            older.c.doc_id == jobs.c.doc_id,
+            older.c.index_version == jobs.c.index_version,
+            older.c.job_id < jobs.c.job_id,
+            older.c.state.in_(LIVE_STATES),
+        )
+        chosen = (
+            select(jobs.c.job_id)
+            .where(here, jobs.c.state.in_(LIVE_STATES))
+            .where(or_(and_(jobs.c.state == stage.entry, jobs.c.not_before <= now), expired), ~blocked)
+            .order_by(case((jobs.c.operation == Operation.UPSERT, 1), else_=0), jobs.c.job_id)
+            .limit(limit)
+            .with_for_update(skip_locked=True)
+        )
+        take = (
+            update(jobs)
+            .where(jobs.c.job_id.in_(chosen))
+            .values(
+                state=stage.holding,
+                stage=stage.name,
+                attempts=case((jobs.c.state == stage.holding, jobs.c.attempts + 1), else_=jobs.c.attempts),
+                lease_owner=owner,
+                lease_epoch=jobs.c.lease_epoch + 1,
+                lease_until=now + lease,
+            )
+            .returning(*_JOB_COLUMNS)
+        )
+        last_chance_gone = and_(expired, jobs.c.attempts + 1 >= self._policy.max_attempts)
+        with self._db.begin() as connection:
+            self._bury(
+                connection,
+                and_(here, jobs.c.state.in_(LIVE_STATES), last_chance_gone),
+                Reason.ATTEMPTS_EXHAUSTED,
+                f"the worker died {self._policy.max_attempts} times in stage {stage.name}",
+                now,
+            )
+            return sorted((_job(row) for row in connection.execute(take)), key=lambda job: job.job_id)
+
+    def held(self, stage: Stage, index_version: str, buckets: Collection[str], owner: str) -> list[Job]:
+        """The jobs that the owner holds in the stage, in order."""
+        statement = (
+            select(*_JOB_COLUMNS)
+            .where(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)), jobs.c.state == stage.holding)
+            .where(jobs.c.lease_owner == owner, jobs.c.lease_until >= self._db.now())
+            .order_by(jobs.c.job_id)
+        )
+        with self._db.read() as connection:
+            return [_job(row) for row in connection.execute(statement)]
+
+    def renew(self, owner: str, lease: timedelta) -> int:
+        """Hold the owner's jobs for another lease. Returns how many it still holds."""
+        now = self._db.now()
+        mine = and_(jobs.c.lease_owner == owner, jobs.c.state.in_(HELD), jobs.c.lease_until >= now)
+        with self._db.begin() as connection:
+            return connection.execute(update(jobs).where(mine).values(lease_until=now + lease)).rowcount
+
+    def complete(self, stage: Stage, done: Sequence[Job], owner: str, counts: Mapping[int, Mapping[str, int]]) -> list[Job]:
+        """Advance jobs to where the stage's completion leads; one with a newer version behind it is superseded instead.
+
+        `counts` maps job_id → figures of COUNTS to add. Returns the jobs that were still the owner's.
+        """
+        now = self._db.now()
+        newer = jobs.alias("newer")
+        overtaken = exists().where(
+            newer.c.doc_id == jobs.c.doc_id,
+            newer.c.index_version == jobs.c.index_version,
+            newer.c.job_id > jobs.c.job_id,
+            newer.c.operation != Operation.ACL,
+        )
+        kept = []
+        with self._db.begin() as connection:
+            for job in done:
+                figures = {name: jobs.c[name] + value for name, value in counts.get(job.job_id, {}).items()}
+                held = connection.execute(
+                    update(jobs)
+                    .where(_mine(job, owner, stage))
+                    .values(
+                        state=case((overtaken, State.SUPERSEDED), else_=stage.done),
+                        finished_at=case((overtaken, now), else_=None),
+                        stage=stage_of(stage.done).name,
+                        attempts=0,
+                        lease_owner=None,
+                        lease_until=None,
+                        **figures,
+                    )
+                )
+                if held.rowcount:
+                    kept.append(job)
+        return kept
+
+    def fail(self, stage: Stage, job: Job, owner: str, error: PrimerError) -> None:
+        """Put a job where its error leads: dead letter, back with backoff, or deferred. A job that is no longer the owner's is left."""
+        now = self._db.now()
+        mine = _mine(job, owner, stage)
+        with self._db.begin() as connection:
+            if isinstance(error, DocumentFault):
+                connection.execute(update(jobs).where(mine).values(attempts=jobs.c.attempts + 1))
+                self._bury(connection, mine, error.reason, error.message, now)
+                return
+            spent = 0 if isinstance(error, Deferred) else 1
+            wait = DEFER if isinstance(error, Deferred) else compute_backoff(self._policy, job.attempts + 1, self._random)
+            connection.execute(update(jobs).where(mine).values(attempts=jobs.c.attempts + spent, error=str(error)))
+            exhausted = and_(mine, jobs.c.attempts >= self._policy.max_attempts)
+            self._bury(connection, exhausted, Reason.ATTEMPTS_EXHAUSTED, str(error), now)
+            connection.execute(
+                update(jobs).where(mine).values(state=stage.entry, not_before=now + wait, lease_owner=None, lease_until=None)
+            )
+
+    def release(self, owner: str) -> int:
+        """Put back all that the owner holds, no attempt spent: it stops in good order. Returns how many."""
+        with self._db.begin() as connection:
+            return sum(
+                connection.execute(
+                    update(jobs)
+                    .where(jobs.c.lease_owner == owner, jobs.c.state == state)
+                    .values(state=stage_of(state).entry, lease_owner=None, lease_until=None)
+                ).rowcount
+                for state in HELD
+            )
+
+    def retry(self, job_ids: Collection[int]) -> int:
+        """An operator's retry of dead letters: back to the stage's entry with fresh attempts. Returns how many moved.
+
+        One that never had its bytes has nothing to go on with: the next sync fetches it again.
+        """
+        now = self._db.now()
+        moved = 0
+        with self._db.begin() as connection:
+            for name, entry in (("parse", WAITING[0]), ("chunk", WAITING[1]), ("embed", WAITING[2]), ("write", WAITING[3])):
+                rows = connection.execute(
+                    update(jobs)
+                    .where(jobs.c.job_id.in_(list(job_ids)), jobs.c.state == State.DEAD, jobs.c.stage == name)
+                    .values(state=entry, attempts=0, not_before=now, reason=None, error=None, finished_at=None)
+                    .returning(jobs.c.doc_id)
+                ).all()
+                moved += len(rows)
+                ids = [row.doc_id for row in rows]
+                connection.execute(update(documents).where(documents.c.doc_id.in_(ids)).values(status="pending", reason=None))
+        return moved
+
+    def waiting(self, grace: timedelta) -> list[Waiting]:
+        """What can be claimed now, or purged after the grace, by partition: two indexed queries over what waits, whatever the corpus."""
+        now = self._db.now()
+        claimable = or_(
+            and_(jobs.c.state.in_(WAITING), jobs.c.not_before <= now),
+            and_(jobs.c.state.in_(HELD), jobs.c.lease_until < now),
+        )
+        work = (
+            select(jobs.c.index_version, jobs.c.bucket, func.count().label("n"), func.min(jobs.c.event_time).label("oldest"))
+            .where(jobs.c.state.in_(LIVE_STATES), claimable)
+            .group_by(jobs.c.index_version, jobs.c.bucket)
+        )
+        return self._with_purges(work, now - grace)
+
+    def _with_purges(self, work: Select[Any], due: datetime) -> list[Waiting]:
+        rows = (
+            select(purges_due.c.index_version, purges_due.c.bucket, func.count().label("n"))
+            .where(purges_due.c.done_at.is_(None), purges_due.c.at <= due)
+            .group_by(purges_due.c.index_version, purges_due.c.bucket)
+        )
+        with self._db.read() as connection:
+            found = {(r.index_version, r.bucket): Waiting(r.index_version, r.bucket, r.n, 0, r.oldest) for r in connection.execute(work)}
+            for r in connection.execute(rows):
+                key = (r.index_version, r.bucket)
+                job = found.get(key)
+                found[key] = Waiting(*key, job.jobs if job else 0, r.n, job.oldest if job else None)
+        return [found[key] for key in sorted(found)]
+
+    def unfinished(self, source_ids: Collection[str] | None = None) -> int:
+        """How many jobs of the sources (all when None) are not finished yet, whoever holds them."""
+        statement = select(func.count()).select_from(jobs).where(jobs.c.state.in_(LIVE_STATES))
+        if source_ids is not None:
+            statement = statement.where(jobs.c.source_id.in_(list(source_ids)))
+        with self._db.read() as connection:
+            return connection.execute(statement).scalar_one()
+
+    def next_due(self) -> datetime | None:
+        """When the next unfinished job can be claimed: its backoff or its holder's lease ends. None when none is unfinished."""
+        due = case((jobs.c.state.in_(HELD), jobs.c.lease_until), else_=jobs.c.not_before)
+        statement = select(func.min(due)).where(jobs.c.state.in_(LIVE_STATES))
+        with self._db.read() as connection:
+            moment: datetime | None = connection.execute(statement).scalar_one()
+            return moment
+
+    def prune(self, older_than: datetime, limit: int) -> int:
+        """Delete up to `limit` finished jobs older than a time; dead letters stay. Returns how many."""
+        chosen = (
+            select(jobs.c.job_id).where(jobs.c.state.in_([State.INDEXED, State.SUPERSEDED]), jobs.c.finished_at < older_than).limit(limit)
+        )
+        with self._db.begin() as connection:
+            return connection.execute(delete(jobs).where(jobs.c.job_id.in_(chosen))).rowcount
+
+    def _bury(self, connection: Connection, which: ColumnElement[bool], reason: Reason, error: str, now: datetime) -> None:
+        """Make dead letters; the document says why, and rows that were about to be written are purged."""
+        dead = connection.execute(
+            update(jobs)
+            .where(which)
+            .values(state=State.DEAD, reason=reason, error=error, finished_at=now, lease_owner=None, lease_until=None)
+            .returning(jobs.c.doc_id, jobs.c.index_version, jobs.c.source_version)
+        ).all()
+        for row in dead:
+            connection.execute(
+                update(documents)
+                .where(documents.c.doc_id == row.doc_id, documents.c.source_version == row.source_version)
+                .where(documents.c.deleted_at.is_(None))
+                .values(status="dead_letter", reason=reason)
+            )
+            bury_intents(connection, row.index_version, row.doc_id, now)
+
+
+def _mine(job: Job, owner: str, stage: Stage) -> ColumnElement[bool]:
+    """The guard of every transition: the job is still in this stage's hands, under this lease."""
+    return and_(
+        jobs.c.job_id == job.job_id,
+        jobs.c.state == stage.holding,
+        jobs.c.lease_owner == owner,
+        jobs.c.lease_epoch == job.lease_epoch,
+    )

@@ -1,0 +1,231 @@
+"""Look-ups that change nothing: the reader's gate, one document's status, dead letters, id sets, and a sync's figures."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, Select, and_, func, or_, select
+
+from primer_core.failures import Reason
+from primer_core.ids import row_id
+from primer_core.stages import State
+from primer_core.visibility import DocumentView
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.generations import slices
+from primer_resources.catalog.jobs import COUNTS
+from primer_resources.catalog.schema import acls, chunks, documents, index_state, intents, jobs, purges_due
+
+PAGE = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What one look-up says of the hits' documents and rows, all from one snapshot."""
+
+    views: dict[str, DocumentView]
+    documents: dict[str, "HitDocument"]
+    dead_gens: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HitDocument:
+    """What a search result says of its document. `contents` are the hashes that its rows may quote: the present one, the one before."""
+
+    doc_id: str
+    source_id: str
+    path: str
+    uri: str
+    contents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStatus:
+    """One document in one index version."""
+
+    doc_id: str
+    uri: str
+    source: str
+    path: str
+    stage: str
+    source_version: str
+    indexed_version: str | None
+    chunks: int
+    indexed_at: datetime | None
+    error: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A job that needs a person."""
+
+    job_id: int
+    doc_id: str
+    uri: str
+    source: str
+    path: str
+    stage: str
+    reason: str
+    error: str
+    attempts: int
+
+
+class Lookup:
+    """Reads of the catalog for people and for the reader."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def gate(self, index_version: str, doc_ids: Collection[str], row_ids: Collection[str], groups: Collection[str]) -> Gate:
+        """Generations, tombstones, permissions and purges of hits, in one snapshot.
+
+        A document whose ACL opens to none of the groups is hidden.
+        """
+        allowed = set(groups)
+        views: dict[str, DocumentView] = {}
+        hits: dict[str, HitDocument] = {}
+        dead: dict[str, int] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(doc_ids)):
+                statement = (
+                    select(
+                        documents,
+                        index_state,
+                        acls.c.allow_groups,
+                        acls.c.readable,
+                        index_state.c.content_hash.label("indexed"),
+                        index_state.c.previous_content_hash,
+                    )
+                    .join(index_state, index_state.c.doc_id == documents.c.doc_id)
+                    .outerjoin(acls, acls.c.acl_id == documents.c.acl_id)
+                    .where(index_state.c.index_version == index_version, documents.c.doc_id.in_(part))
+                )
+                for row in connection.execute(statement):
+                    unsure = row.acl_error is not None or not row.readable
+                    hidden = row.deleted_at is not None or unsure or allowed.isdisjoint(row.allow_groups or ())
+                    views[row.doc_id] = DocumentView(
+                        row.doc_id,
+                        row.generation,
+                        row.previous_generation,
+                        row.flipped_at,
+                        row.previous_flipped_at,
+                        row.acl_id,
+                        hidden,
+                    )
+                    hits[row.doc_id] = HitDocument(
+                        row.doc_id, row.source_id, row.path, row.uri, tuple(h for h in (row.indexed, row.previous_content_hash) if h)
+                    )
+            for part in slices(sorted(row_ids)):
+                statement = select(purges_due.c.row_id, purges_due.c.dead_gen).where(
+                    purges_due.c.index_version == index_version, purges_due.c.row_id.in_(part)
+                )
+                dead.update({row.row_id: row.dead_gen for row in connection.execute(statement)})
+        return Gate(views, hits, dead)
+
+    def find_document(self, doc: str) -> list[str]:
+        """doc_ids that `doc` may mean: a doc_id, a uri, or SOURCE/relative/path. Living documents come first."""
+        source, _, path = doc.partition("/")
+        wanted = or_(
+            documents.c.doc_id == doc,
+            documents.c.uri == doc,
+            and_(documents.c.source_id == source, documents.c.path == path),
+        )
+        statement = select(documents.c.doc_id).where(wanted).order_by(documents.c.deleted_at.is_not(None), documents.c.deleted_at.desc())
+        with self._db.read() as connection:
+            return list(connection.execute(statement).scalars())
+
+    def status(self, doc_id: str, index_version: str) -> DocumentStatus:
+        """Where a document stands. Its newest job tells the stage and the error."""
+        with self._db.read() as connection:
+            document = connection.execute(select(documents).where(documents.c.doc_id == doc_id)).one()
+            state = connection.execute(
+                select(index_state).where(index_state.c.doc_id == doc_id, index_state.c.index_version == index_version)
+            ).one_or_none()
+            job = connection.execute(
+                select(jobs).where(jobs.c.doc_id == doc_id, jobs.c.index_version == index_version).order_by(jobs.c.job_id.desc()).limit(1)
+            ).one_or_none()
+        stage = document.status if job is None else job.state
+        if document.deleted_at is not None and stage == State.INDEXED:
+            stage = "deleted"
+        return DocumentStatus(
+            doc_id=doc_id,
+            uri=document.uri,
+            source=document.source_id,
+            path=document.path,
+            stage="dead_letter" if stage == State.DEAD else stage,
+            source_version=document.source_version,
+            indexed_version=None if state is None else state.indexed_version,
+            chunks=0 if state is None else len(state.manifest),
+            indexed_at=None if state is None else state.flipped_at,
+            error=document.acl_error or (None if job is None else job.error),
+            reason=Reason.ACL_UNREADABLE if document.acl_error is not None else document.reason,
+        )
+
+    def dead_letters(self, source_id: str | None = None, doc_id: str | None = None) -> list[DeadLetter]:
+        """Dead letters, by source and path."""
+        statement = (
+            select(jobs, documents.c.uri, documents.c.path)
+            .join(documents, documents.c.doc_id == jobs.c.doc_id)
+            .where(jobs.c.state == State.DEAD)
+            .order_by(jobs.c.source_id, documents.c.path, jobs.c.job_id)
+        )
+        if source_id is not None:
+            statement = statement.where(jobs.c.source_id == source_id)
+        if doc_id is not None:
+            statement = statement.where(jobs.c.doc_id == doc_id)
+        with self._db.read() as connection:
+            return [
+                DeadLetter(
+                    row.job_id, row.doc_id, row.uri, row.source_id, row.path, row.stage, row.reason or "", row.error or "", row.attempts
+                )
+                for row in connection.execute(statement)
+            ]
+
+    def counts_by_status(self) -> dict[str, dict[str, int]]:
+        """source_id → status → documents, tombstones counted as deleted."""
+        statement = select(documents.c.source_id, documents.c.status, func.count()).group_by(documents.c.source_id, documents.c.status)
+        counts: dict[str, dict[str, int]] = {}
+        with self._db.read() as connection:
+            for source, status, number in connection.execute(statement):
+                counts.setdefault(source, {})[status] = number
+        return counts
+
+    def figures(self, source_id: str, since: datetime) -> dict[str, int]:
+        """What the source's jobs that ended since then did: indexed and failed documents, and the sums of COUNTS."""
+        sums = [func.coalesce(func.sum(jobs.c[name]), 0).label(name) for name in COUNTS]
+        ended = and_(jobs.c.source_id == source_id, jobs.c.finished_at >= since)
+        by_state = (
+            select(jobs.c.state, func.count(jobs.c.doc_id.distinct()))
+            .where(ended, or_(jobs.c.operation == "upsert", jobs.c.state == State.DEAD))
+            .group_by(jobs.c.state)
+        )
+        with self._db.read() as connection:
+            total: Row[Any] = connection.execute(select(*sums).where(ended)).one()
+            states = {row[0]: row[1] for row in connection.execute(by_state)}
+        return {
+            "indexed": states.get(State.INDEXED, 0),
+            "failed": states.get(State.DEAD, 0),
+            **{name: int(total._mapping[name]) for name in COUNTS},
+        }
+
+    def chunk_ids(self, doc_id: str, index_version: str) -> dict[str, int]:
+        """chunk_id → ordinal of a document's live chunks."""
+        statement = select(chunks.c.chunk_id, chunks.c.ordinal).where(chunks.c.doc_id == doc_id, chunks.c.index_version == index_version)
+        with self._db.read() as connection:
+            return {row.chunk_id: row.ordinal for row in connection.execute(statement)}
+
+    def live_rows(self, index_version: str) -> Iterator[str]:
+        """Row ids that both indexes must hold, streamed."""
+        for row in self._stream(select(chunks.c.chunk_id, chunks.c.added_gen).where(chunks.c.index_version == index_version)):
+            yield row_id(row.chunk_id, row.added_gen)
+
+    def passing_rows(self, index_version: str) -> Iterator[str]:
+        """Row ids that the indexes may hold and no reader counts: purges that wait and intents under way, streamed."""
+        for table in (purges_due, intents):
+            for row in self._stream(select(table.c.row_id).where(table.c.index_version == index_version)):
+                yield row.row_id
+
+    def _stream(self, statement: Select[Any]) -> Iterator[Row[Any]]:
+        with self._db.read() as connection:
+            yield from connection.execution_options(yield_per=PAGE).execute(statement)

@@ -1,0 +1,285 @@
+"""The tables, one schema for SQLite and Postgres. Names are the contract of the design; columns may grow through Alembic."""
+
+from typing import Any
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+
+from primer_core.stages import HELD, WAITING
+from primer_resources.catalog.types import BigInt, Json, UtcDateTime
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+LIVE_STATES = tuple(state.value for state in (*WAITING, *HELD))
+_LIVE = "state IN ({})".format(", ".join(f"'{state}'" for state in LIVE_STATES))
+
+
+def _partial(where: str) -> dict[str, Any]:
+    """The options of a partial index on both databases."""
+    return {"sqlite_where": text(where), "postgresql_where": text(where)}
+
+
+deployment = Table(
+    "deployment",
+    metadata,
+    Column("key", String, primary_key=True),
+    Column("value", String, nullable=False),
+)
+"""What was fixed when the deployment was created, such as the number of buckets."""
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("active", Boolean, nullable=False),
+)
+
+sources = Table(
+    "sources",
+    metadata,
+    Column("source_id", String, primary_key=True),
+    Column("tenant_id", ForeignKey("accounts.tenant_id"), nullable=False),
+    Column("library", String, nullable=False),
+    Column("type", String, nullable=False),
+    Column("settings", Json, nullable=False),
+    Column("credentials_ref", String),
+    Column("sync", String, nullable=False),
+    Column("poll_interval_s", Integer, nullable=False),
+    Column("cursor", Json),
+    Column("scan", BigInt, nullable=False, server_default="0"),
+    Column("lease_owner", String),
+    Column("lease_epoch", BigInt, nullable=False, server_default="0"),
+    Column("lease_until", UtcDateTime),
+    Column("held_digest", String),
+    Column("held_count", Integer, nullable=False, server_default="0"),
+    Column("held_at", UtcDateTime),
+    Column("last_synced_at", UtcDateTime),
+    Column("last_reconciled_at", UtcDateTime),
+    Column("last_error", Text),
+    Column("removed_at", UtcDateTime),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("doc_id", String, primary_key=True),
+    Column("source_id", ForeignKey("sources.source_id"), nullable=False),
+    Column("tenant_id", String, nullable=False),
+    Column("library", String, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("uri", Text, nullable=False),
+    Column("title", Text, nullable=False),
+    Column("mime", String),
+    Column("source_version", String, nullable=False),
+    Column("version_order", BigInt, nullable=False),
+    Column("fingerprint", String, nullable=False),
+    Column("content_hash", String),
+    Column("canonical_doc_id", String, nullable=False),
+    Column("bucket", String),
+    Column("acl_id", String, nullable=False),
+    Column("acl_error", Text),
+    Column("status", String, nullable=False),
+    Column("reason", String),
+    Column("event_time", UtcDateTime, nullable=False),
+    Column("seen_scan", BigInt, nullable=False, server_default="0"),
+    Column("deleted_at", UtcDateTime),
+    Index(None, "source_id", "path"),
+    Index(None, "uri"),
+    Index(None, "source_id", "content_hash"),
+    Index("ix_documents_unseen", "source_id", "seen_scan", **_partial("deleted_at IS NULL")),
+)
+"""`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
+`acl_error` says why the document's permissions could not be read; while it stands the document is hidden."""
+
+acls = Table(
+    "acls",
+    metadata,
+    Column("acl_id", String, primary_key=True),
+    Column("tenant_id", String, nullable=False),
+    Column("source_id", String, nullable=False),
+    Column("scope", Text, nullable=False),
+    Column("allow_groups", Json, nullable=False),
+    Column("readable", Boolean, nullable=False),
+    Column("error", Text, nullable=False, server_default=""),
+    Column("updated_at", UtcDateTime, nullable=False),
+)
+
+acl_groups = Table(
+    "acl_groups",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("group_name", String, primary_key=True),
+    Column("acl_id", ForeignKey("acls.acl_id"), primary_key=True),
+    Index(None, "acl_id"),
+)
+"""`acls.allow_groups` turned round, so that the ACL ids of a person's groups are one indexed look-up."""
+
+contents = Table(
+    "contents",
+    metadata,
+    Column("content_hash", String, primary_key=True),
+    Column("size", BigInt, nullable=False),
+    Column("mime", String, nullable=False),
+    Column("lane", String, nullable=False),
+    Column("object", Text, nullable=False),
+)
+
+parsed = Table(
+    "parsed",
+    metadata,
+    Column("content_hash", ForeignKey("contents.content_hash"), primary_key=True),
+    Column("parser_version", String, primary_key=True),
+    Column("elements", Integer),
+    Column("pages", Integer),
+    Column("ocr_confidence", Integer),
+    Column("reason", String),
+)
+
+index_versions = Table(
+    "index_versions",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("recipe", Json, nullable=False),
+    Column("state", String, nullable=False),
+    Column("sample", Text),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("retire_at", UtcDateTime),
+)
+
+aliases = Table(
+    "aliases",
+    metadata,
+    Column("alias", String, primary_key=True),
+    Column("index_version", ForeignKey("index_versions.name"), nullable=False),
+)
+
+lanes = Table(
+    "lanes",
+    metadata,
+    Column("index_version", ForeignKey("index_versions.name"), primary_key=True),
+    Column("bucket", String, primary_key=True),
+    Column("owner", String),
+    Column("epoch", BigInt, nullable=False),
+    Column("until", UtcDateTime),
+)
+"""One writer a (index version, bucket); the epoch fences a holder that lost it."""
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", BigInt, primary_key=True, autoincrement=True),
+    Column("doc_id", ForeignKey("documents.doc_id"), nullable=False),
+    Column("source_id", String, nullable=False),
+    Column("source_version", String, nullable=False),
+    Column("content_hash", String),
+    Column("index_version", ForeignKey("index_versions.name"), nullable=False),
+    Column("bucket", String),
+    Column("lane", String, nullable=False),
+    Column("operation", String, nullable=False),
+    Column("stage", String, nullable=False),
+    Column("state", String, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("not_before", UtcDateTime, nullable=False),
+    Column("lease_owner", String),
+    Column("lease_epoch", BigInt, nullable=False, server_default="0"),
+    Column("lease_until", UtcDateTime),
+    Column("reason", String),
+    Column("error", Text),
+    Column("event_time", UtcDateTime, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("finished_at", UtcDateTime),
+    Column("generation", BigInt),
+    Column("acl_id", String),
+    Column("parsed", Integer, nullable=False, server_default="0"),
+    Column("chunks_new", Integer, nullable=False, server_default="0"),
+    Column("chunks_kept", Integer, nullable=False, server_default="0"),
+    Column("chunks_gone", Integer, nullable=False, server_default="0"),
+    Column("embedded", Integer, nullable=False, server_default="0"),
+    Column("cache_hits", Integer, nullable=False, server_default="0"),
+    Index("ix_jobs_live", "index_version", "bucket", "state", "not_before", **_partial(_LIVE)),
+    Index(None, "doc_id", "index_version"),
+    Index(None, "source_id", "finished_at"),
+    Index("ix_jobs_finished", "finished_at", **_partial("state IN ('indexed', 'superseded')")),
+    Index("ix_jobs_dead", "source_id", **_partial("state = 'dead'")),
+    sqlite_autoincrement=True,  # ids are never reused, so "the newer job" stays true after pruning
+)
+
+index_state = Table(
+    "index_state",
+    metadata,
+    Column("doc_id", ForeignKey("documents.doc_id"), primary_key=True),
+    Column("index_version", ForeignKey("index_versions.name"), primary_key=True),
+    Column("generation", BigInt, nullable=False),
+    Column("previous_generation", BigInt, nullable=False),
+    Column("claimed_generation", BigInt, nullable=False),
+    Column("manifest", Json, nullable=False),
+    Column("acl_id", String),
+    Column("content_hash", String),
+    Column("previous_content_hash", String),
+    Column("indexed_version", String),
+    Column("outcome", String),
+    Column("attempt_ulid", String),
+    Column("flipped_at", UtcDateTime),
+    Column("previous_flipped_at", UtcDateTime),
+)
+"""`manifest` maps chunk_id → added_gen. `acl_id` and `content_hash` are what the rows of `generation` were written with."""
+
+chunks = Table(
+    "chunks",
+    metadata,
+    Column("index_version", ForeignKey("index_versions.name"), primary_key=True),
+    Column("chunk_id", String, primary_key=True),
+    Column("added_gen", BigInt, nullable=False),
+    Column("doc_id", ForeignKey("documents.doc_id"), nullable=False),
+    Column("text_hash", String, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("heading_path", Json, nullable=False),
+    Column("page", Integer),
+    Column("token_count", Integer, nullable=False),
+    Column("near_dup_group", String),
+    Column("suppressed", Boolean, nullable=False, server_default="0"),
+    Index(None, "doc_id", "index_version"),
+)
+
+intents = Table(
+    "intents",
+    metadata,
+    Column("index_version", ForeignKey("index_versions.name"), primary_key=True),
+    Column("row_id", String, primary_key=True),
+    Column("doc_id", String, nullable=False),
+    Column("bucket", String, nullable=False),
+    Column("generation", BigInt, nullable=False),
+    Index(None, "doc_id", "index_version"),
+)
+"""Rows about to be written: what a crash may have left in an index without a flip."""
+
+purges_due = Table(
+    "purges_due",
+    metadata,
+    Column("index_version", ForeignKey("index_versions.name"), primary_key=True),
+    Column("row_id", String, primary_key=True),
+    Column("doc_id", String, nullable=False),
+    Column("bucket", String, nullable=False),
+    Column("dead_gen", BigInt, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Column("done_at", UtcDateTime),
+    Index("ix_purges_due_waiting", "index_version", "bucket", "at", **_partial("done_at IS NULL")),
+    Index("ix_purges_due_done", "done_at", **_partial("done_at IS NOT NULL")),
+)

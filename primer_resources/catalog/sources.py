@@ -1,0 +1,132 @@
+"""Sources: what to read from where, when it was last read, and who is reading it now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, case, or_, select, update
+
+from primer_core.failures import LeaseLost, PrimerError
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.schema import sources
+from primer_resources.catalog.upsert import insert_or_update
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source as it was configured, and how its last sync went. `held_digest` names the deletes that were held back then."""
+
+    source_id: str
+    tenant_id: str
+    library: str
+    type: str
+    settings: Mapping[str, Any]
+    sync: str
+    poll_interval_s: int
+    scan: int
+    held_digest: str | None
+    held_count: int
+    held_at: datetime | None
+    last_synced_at: datetime | None
+    last_error: str | None
+    removed_at: datetime | None
+
+
+_COLUMNS = [sources.c[field.name] for field in fields(Source)]
+
+
+def _source(row: Row[Any]) -> Source:
+    return Source(**row._mapping)
+
+
+class Sources:
+    """Adds, finds and removes sources, and leases one to the run that syncs it."""
+
+    def __init__(self, database: Database) -> None:
+        self._db = database
+
+    def add(self, source: Source) -> None:
+        """Add a source, or bring a removed one back with new settings. Raises PrimerError where the name is taken."""
+        present = self.find(source.source_id)
+        if present is not None and present.removed_at is None:
+            raise PrimerError(f"source {source.source_id!r} exists already; remove it first, or choose another --name")
+        values = {field.name: getattr(source, field.name) for field in fields(Source)} | {"settings": dict(source.settings)}
+        changed = ("library", "type", "settings", "sync", "poll_interval_s", "removed_at", "last_synced_at", "last_error")
+        with self._db.begin() as connection:
+            connection.execute(insert_or_update(self._db, sources, changed), values)
+
+    def find(self, source_id: str) -> Source | None:
+        """The source, removed or not; None where there never was one."""
+        with self._db.read() as connection:
+            row = connection.execute(select(*_COLUMNS).where(sources.c.source_id == source_id)).one_or_none()
+        return None if row is None else _source(row)
+
+    def get(self, source_id: str) -> Source:
+        """The source. Raises PrimerError where there is none of that name."""
+        source = self.find(source_id)
+        if source is None or source.removed_at is not None:
+            known = ", ".join(each.source_id for each in self.all()) or "none"
+            raise PrimerError(f"source {source_id!r} is unknown; known sources: {known}. Add one with `primer source add PATH`")
+        return source
+
+    def all(self) -> list[Source]:
+        """All sources that are not removed, by name."""
+        with self._db.read() as connection:
+            rows = connection.execute(select(*_COLUMNS).where(sources.c.removed_at.is_(None)).order_by(sources.c.source_id)).all()
+        return [_source(row) for row in rows]
+
+    def due(self) -> list[Source]:
+        """Polled sources whose interval has passed since their last sync."""
+        now = self._db.now()
+        return [
+            source
+            for source in self.all()
+            if source.sync == "poll"
+            and (source.last_synced_at is None or source.last_synced_at + timedelta(seconds=source.poll_interval_s) <= now)
+        ]
+
+    def remove(self, source_id: str) -> None:
+        """Mark a source as removed; its documents are tombstoned by the caller."""
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.source_id == source_id).values(removed_at=self._db.clock.now()))
+
+    def acquire(self, source_id: str, owner: str, lease: timedelta) -> tuple[int, int] | None:
+        """Lease the source to one run and count its scan up. Returns (scan, epoch), or None where another run holds it."""
+        now = self._db.now()
+        statement = (
+            update(sources)
+            .where(sources.c.source_id == source_id)
+            .where(or_(sources.c.lease_owner.is_(None), sources.c.lease_until < now, sources.c.lease_owner == owner))
+            .values(lease_owner=owner, lease_until=now + lease, lease_epoch=sources.c.lease_epoch + 1, scan=sources.c.scan + 1)
+            .returning(sources.c.scan, sources.c.lease_epoch)
+        )
+        with self._db.begin() as connection:
+            row = connection.execute(statement).one_or_none()
+        return None if row is None else (row.scan, row.lease_epoch)
+
+    def renew(self, owner: str, lease: timedelta) -> int:
+        """Hold the owner's sources for another lease. Returns how many it still holds."""
+        now = self._db.now()
+        statement = update(sources).where(sources.c.lease_owner == owner, sources.c.lease_until >= now).values(lease_until=now + lease)
+        with self._db.begin() as connection:
+            return connection.execute(statement).rowcount
+
+    def check(self, connection: Connection, source_id: str, epoch: int) -> None:
+        """Inside a transaction: make sure that the sync still holds its source. Raises LeaseLost, which rolls the transaction back."""
+        held = connection.execute(
+            update(sources).where(sources.c.source_id == source_id, sources.c.lease_epoch == epoch).values(lease_epoch=epoch)
+        )
+        if held.rowcount != 1:
+            raise LeaseLost(f"source {source_id}: another run has taken over its sync")
+
+    def finish(self, source_id: str, epoch: int, held: tuple[str | None, int] | None, error: str | None) -> None:
+        """End a sync: give the source back and say how it went. `held` is (digest, count) of deletes held, None to leave what is there."""
+        now = self._db.now()
+        values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "last_error": error, "last_synced_at": now}
+        if held is not None:
+            same = sources.c.held_digest == held[0]
+            held_at = None if held[0] is None else case((same, sources.c.held_at), else_=now)
+            values |= {"held_digest": held[0], "held_count": held[1], "held_at": held_at, "last_reconciled_at": now}
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.source_id == source_id, sources.c.lease_epoch == epoch).values(**values))

@@ -1,0 +1,25 @@
+"""INSERT … ON CONFLICT for both databases: SQLAlchemy has one construct a dialect, with the same methods."""
+
+from collections.abc import Sequence
+
+from sqlalchemy import Insert, Table
+from sqlalchemy.dialects import postgresql, sqlite
+
+from primer_resources.catalog.database import Database
+
+
+def _insert(database: Database, table: Table) -> sqlite.Insert | postgresql.Insert:
+    return sqlite.insert(table) if database.is_sqlite else postgresql.insert(table)
+
+
+def insert_if_absent(database: Database, table: Table) -> Insert:
+    """An INSERT that leaves a row of the same primary key as it is."""
+    return _insert(database, table).on_conflict_do_nothing(index_elements=list(table.primary_key))
+
+
+def insert_or_update(database: Database, table: Table, columns: Sequence[str]) -> Insert:
+    """An INSERT that sets `columns` on a row of the same primary key."""
+    statement = _insert(database, table)
+    return statement.on_conflict_do_update(
+        index_elements=list(table.primary_key), set_={name: statement.excluded[name] for name in columns}
+    )

@@ -1,0 +1,1 @@
+"""Chunking: a parsed document to passages that fit the embedding model."""

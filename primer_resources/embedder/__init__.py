@@ -1,0 +1,1 @@
+"""Embedding: exact strings to vectors, and the cache that never computes one twice."""

@@ -1,0 +1,1 @@
+"""The keyword index: one Tantivy shard a (index version, bucket)."""

@@ -1,0 +1,47 @@
+"""The parser port."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from primer_core.elements import ParsedDocument
+from primer_core.failures import DocumentFault
+from primer_core.recipe import ParserSpec
+
+
+@dataclass(frozen=True, slots=True)
+class ParseRequest:
+    """One content to parse. `path` is a private copy that the parser may read and never writes; `name` is the document's
+    file name, a hint only where bytes cannot tell (txt, md, csv)."""
+
+    content_hash: str
+    path: Path
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParseOutcome:
+    """What became of one request: the parsed document, or the fault that is the document's own."""
+
+    content_hash: str
+    seconds: float
+    parsed: ParsedDocument | None
+    fault: DocumentFault | None
+
+
+class Parser(Protocol):
+    """Parses many contents at once, each in a child process with limits on time and memory."""
+
+    @property
+    def spec(self) -> ParserSpec:
+        """What shapes the output."""
+        ...
+
+    def parse_many(self, requests: Iterable[ParseRequest]) -> Iterator[ParseOutcome]:
+        """Outcomes in the order in which they finish, one a request. A poison document is an outcome, never an exception."""
+        ...
+
+    def close(self) -> None:
+        """End the child processes."""
+        ...

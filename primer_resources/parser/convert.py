@@ -1,0 +1,74 @@
+"""The task that a parse worker does: one file in, elements and document JSON in the task's directory out.
+
+Imports Docling: this module is only ever imported in a worker.
+"""
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from primer_core.failures import DocumentFault, Reason
+from primer_core.routing import PARSED, Format
+from primer_resources.parser.answer import Answer, write_result
+from primer_resources.parser.archives import check_zip
+from primer_resources.parser.elements import admit_furniture, list_elements, mend
+from primer_resources.parser.engines.markup import read_markup
+from primer_resources.parser.engines.office import read_office
+from primer_resources.parser.engines.pdf_native import read_pdf
+from primer_resources.parser.engines.source import Converted, Source
+from primer_resources.parser.sniffing import sniff_file
+
+ZSTD_LEVEL = 3
+
+
+def prepare() -> None:
+    """What a worker does once before its first document: the imports above are all of it."""
+
+
+def parse(directory: Path, path: Path, name: str, max_bytes: int) -> Answer:
+    """Parse the file at `path`; the result lies in `directory` unless the answer is a fault.
+
+    Raises whatever a library raises that is no clear fault of the document; the parent judges that.
+    """
+    try:
+        converted = _convert(path, name, max_bytes)
+        mend(converted.document)
+        elements = list_elements(converted.document)
+        if not elements:
+            admit_furniture(converted.document)
+            elements = list_elements(converted.document)
+        if not elements:
+            raise DocumentFault(Reason.EMPTY, f"{name} holds no text")
+    except DocumentFault as fault:
+        return Answer(reason=fault.reason, message=fault.message)
+    except RecursionError:
+        return Answer(reason=Reason.CORRUPT, message=f"{name} is nested too deeply to be read; flatten its lists, tables or divisions")
+    json = converted.document.model_dump_json(exclude_none=True, by_alias=True).encode()
+    write_result(directory, elements, pa.Codec("zstd", compression_level=ZSTD_LEVEL).compress(json, asbytes=True))
+    return Answer(pages=converted.pages)
+
+
+def _convert(path: Path, name: str, max_bytes: int) -> Converted:
+    size = path.stat().st_size
+    if size > max_bytes:
+        raise DocumentFault(Reason.TOO_LARGE, f"{name} has {size:,} bytes, more than {max_bytes:,}; split it, or raise PRIMER_MAX_FILE_MB")
+    sniffed = sniff_file(path, name)
+    if sniffed.format is Format.EMPTY:
+        raise DocumentFault(Reason.EMPTY, f"{name} is an empty file")
+    if sniffed.format is Format.ENCRYPTED_OFFICE:
+        raise DocumentFault(Reason.ENCRYPTED, f"{name} is an office file with a password; save it without one")
+    if sniffed.format is Format.ARCHIVE and sniffed.mime == "application/zip":
+        # An office file that was cut off shows nothing but a zip's beginning: say that rather than "an archive".
+        check_zip(path, name)
+    if sniffed.format not in PARSED:
+        raise DocumentFault(
+            Reason.UNSUPPORTED_FORMAT, f"{name} is {sniffed.format.value.replace('_', ' ')} ({sniffed.mime}), which is not read"
+        )
+    source = Source(path, name, sniffed.format)
+    match sniffed.format:
+        case Format.PDF:
+            return read_pdf(source)
+        case Format.DOCX | Format.PPTX | Format.XLSX:
+            return read_office(source)
+        case _:
+            return read_markup(source)

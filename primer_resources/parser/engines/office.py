@@ -1,0 +1,26 @@
+"""Word, PowerPoint and Excel files (OOXML), with Docling's backends. Charts keep their data as tables; nothing is rendered."""
+
+from docling.backend.msexcel_backend import MsExcelDocumentBackend
+from docling.backend.mspowerpoint_backend import MsPowerpointDocumentBackend
+from docling.backend.msword_backend import MsWordDocumentBackend
+from docling.datamodel.base_models import InputFormat
+
+from primer_core.routing import Format
+from primer_resources.parser.archives import check_zip
+from primer_resources.parser.engines.simple import convert
+from primer_resources.parser.engines.source import Converted, Source
+from primer_resources.parser.office_mend import mend_office
+
+
+def read_office(source: Source) -> Converted:
+    """Convert an office file. Slides and sheets are its pages. Raises DocumentFault (truncated, corrupt, encrypted, too_large)."""
+    check_zip(source.path, source.name)
+    data = mend_office(source.path.read_bytes())
+    match source.format:
+        case Format.DOCX:
+            return Converted(convert(data, InputFormat.DOCX, MsWordDocumentBackend, source))
+        case Format.PPTX:
+            document = convert(data, InputFormat.PPTX, MsPowerpointDocumentBackend, source)
+        case _:
+            document = convert(data, InputFormat.XLSX, MsExcelDocumentBackend, source)
+    return Converted(document, len(document.pages))

@@ -1,0 +1,38 @@
+"""What an engine is given and what it gives."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from docling_core.types.doc import DoclingDocument
+
+from primer_core.routing import Format
+
+_HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file to convert: where its bytes are, the document's own name (for messages), what it is, and a name that cannot mislead
+    (made of the format, so that the same content gives the same output whatever it is called)."""
+
+    path: Path
+    name: str
+    format: Format
+
+    @property
+    def plain_name(self) -> str:
+        """The name that Docling sees and writes into its document."""
+        return f"document.{self.format.value}"
+
+    def tidy(self, error: str) -> str:
+        """A library's error on one line, without the private copy's path and hash, which mean nothing to people."""
+        return " ".join(_HASH.sub("it", error.replace(str(self.path), self.name)).split())
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A DoclingDocument, and the number of pages that the file has by a count of its own (None where the format has none)."""
+
+    document: DoclingDocument
+    pages: int | None = None

@@ -1,0 +1,125 @@
+"""The one reader: hybrid search through the scope filter and the gate. Every search and every check reads through it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from primer_core.chunks import Chunk
+from primer_core.failures import Transient
+from primer_core.fusion import reciprocal_rank_fusion
+from primer_core.visibility import TwoFlips, generation_as_of, is_visible
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.catalog.lookup import Gate
+from primer_resources.document_store import DocumentStore
+from primer_resources.embedder.base import Vector
+from primer_resources.index_base import Hit, Scope
+from primer_resources.toolkit import Tools
+
+OVERFETCH = 4
+"""Candidates an index for each result wanted: fusion needs depth, and documents in flight lose hits at the gate."""
+LEAST_CANDIDATES = 50
+MOST_CANDIDATES = 3_200
+TRIES = 5
+"""Searches started again because a document flipped twice meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """A passage that answers, with the document's own words. `score` is the fused rank score; `page` counts from 1."""
+
+    doc_id: str
+    uri: str
+    source: str
+    path: str
+    chunk_id: str
+    score: float
+    text: str
+    heading_path: tuple[str, ...]
+    page: int | None
+
+
+class Reader:
+    """Searches one index version."""
+
+    def __init__(self, catalog: Catalog, store: DocumentStore, version: IndexVersion, tools: Tools) -> None:
+        self._catalog = catalog
+        self._store = store
+        self._version = version
+        self._tools = tools
+
+    def search(self, query: str, tenant_id: str, groups: Collection[str], k: int) -> list[SearchResult]:
+        """The best `k` passages that the groups may see, best first. Groups that open nothing find nothing.
+
+        Raises Transient where documents kept flipping during every try.
+        """
+        acl_ids = self._catalog.acls.open_to(tenant_id, groups)
+        if not acl_ids or not query.strip() or k < 1:
+            return []
+        vector = self._tools.embedder.embed_query(query)
+        scope = Scope(tenant_id, acl_ids)
+        for _ in range(TRIES):
+            try:
+                return self._widen(query, vector, scope, groups, k)
+            except TwoFlips:
+                continue
+        raise Transient(f"search {query!r}: documents changed during {TRIES} tries; search again")
+
+    def _widen(self, query: str, vector: Vector, scope: Scope, groups: Collection[str], k: int) -> list[SearchResult]:
+        """Ask for more candidates until enough pass the gate or the indexes have no more."""
+        limit = max(LEAST_CANDIDATES, OVERFETCH * k)
+        while True:
+            started_at = self._catalog.now()
+            by_vector = self._tools.vectors.search(vector, scope, limit)
+            by_keyword = self._tools.keywords.search(query, scope, limit)
+            gate = self._gate([*by_vector, *by_keyword], groups)
+            rankings = [[h.row_id for h in hits if is_shown(gate, h, started_at)] for hits in (by_vector, by_keyword)]
+            ranked = reciprocal_rank_fusion(rankings)
+            exhausted = len(by_vector) < limit and len(by_keyword) < limit
+            if len(ranked) >= k or exhausted or limit >= MOST_CANDIDATES:
+                hits = {hit.row_id: hit for hit in (*by_vector, *by_keyword)}
+                return self._quote([(hits[row], score) for row, score in ranked[:k]], gate)
+            limit *= OVERFETCH
+
+    def _gate(self, hits: Sequence[Hit], groups: Collection[str]) -> Gate:
+        return self._catalog.lookup.gate(self._version.name, {h.doc_id for h in hits}, {h.row_id for h in hits}, groups)
+
+    def _quote(self, hits: Sequence[tuple[Hit, float]], gate: Gate) -> list[SearchResult]:
+        """The words of each hit, from the chunk set that its rows were written from."""
+        recipe = self._version.recipe
+        passages: dict[str, dict[str, Chunk]] = {}
+        for doc_id in {hit.doc_id for hit, _ in hits}:
+            found: dict[str, Chunk] = {}
+            for content_hash in gate.documents[doc_id].contents:
+                if self._store.has_chunks(content_hash, recipe.parser.version, recipe.chunker.version):
+                    chunks = self._store.get_chunks(content_hash, recipe.parser.version, recipe.chunker.version)
+                    found = {chunk.id_in(doc_id): chunk for chunk in chunks} | found
+            passages[doc_id] = found
+        results = []
+        for hit, score in hits:
+            document, chunk = gate.documents[hit.doc_id], passages[hit.doc_id].get(hit.chunk_id)
+            if chunk is None:
+                raise TwoFlips(hit.doc_id)
+            page = chunk.pages[0] if chunk.pages else None
+            results.append(
+                SearchResult(
+                    hit.doc_id,
+                    document.uri,
+                    document.source_id,
+                    document.path,
+                    hit.chunk_id,
+                    score,
+                    chunk.text,
+                    chunk.heading_path,
+                    page,
+                )
+            )
+        return results
+
+
+def is_shown(gate: Gate, hit: Hit, started_at: datetime) -> bool:
+    """Whether a hit counts for a reader who began at `started_at`. Raises TwoFlips where that can no longer be known."""
+    view = gate.views.get(hit.doc_id)
+    if view is None or view.hidden:
+        return False
+    return is_visible(hit.added_gen, gate.dead_gens, hit.row_id, generation_as_of(view, started_at))

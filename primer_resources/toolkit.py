@@ -1,0 +1,81 @@
+"""What an index version's recipe and name stand for in running code: its parser, chunker, embedder, cache and two indexes."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from primer_core.failures import PrimerError
+from primer_core.recipe import Recipe
+from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.chunker.base import Chunker
+from primer_resources.embedder.base import Embedder, EmbeddingCache
+from primer_resources.index_base import KeywordIndex, VectorIndex
+from primer_resources.parser.base import Parser
+from primer_resources.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """One index version's tools."""
+
+    parser: Parser
+    chunker: Chunker
+    embedder: Embedder
+    cache: EmbeddingCache
+    vectors: VectorIndex
+    keywords: KeywordIndex
+
+
+class Toolkit:
+    """Makes the tools of index versions, each once a process. Libraries are loaded when a tool is first used, not before."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._tools: dict[str, Tools] = {}
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """The recipe that the settings and the installed libraries make. Raises PrimerError where the model cannot be loaded."""
+        from primer_resources.chunker.factory import open_chunker
+        from primer_resources.embedder.model import describe_model, resolve_model
+        from primer_resources.parser.version import parser_spec
+
+        settings = self._settings
+        model = describe_model(resolve_model(settings.embedding_model), settings.chunk_max_tokens)
+        return Recipe(parser_spec(), open_chunker(settings).spec, model)
+
+    def of(self, version: IndexVersion) -> Tools:
+        """The tools of an index version. Raises PrimerError where the installed libraries make another recipe than the one sealed."""
+        tools = self._tools.get(version.name)
+        if tools is None:
+            if version.recipe != self.recipe:
+                raise PrimerError(
+                    f"index version {version.name} was made with {version.recipe}, but the settings and libraries here make {self.recipe}; "
+                    "set them back, or make a new index version"
+                )
+            tools = self._tools[version.name] = self._make(version)
+        return tools
+
+    def _make(self, version: IndexVersion) -> Tools:
+        from primer_resources.chunker.factory import open_chunker
+        from primer_resources.embedder.cache import LanceEmbeddingCache
+        from primer_resources.embedder.sentence_transformer import open_embedder
+        from primer_resources.keyword_index.tantivy_index import TantivyKeywordIndex
+        from primer_resources.parser.docling_parser import DoclingParser
+        from primer_resources.vector_index.lance_index import LanceVectorIndex
+
+        home, recipe = self._settings.home.resolve(), version.recipe
+        return Tools(
+            parser=DoclingParser.from_settings(self._settings),
+            chunker=open_chunker(self._settings),
+            embedder=open_embedder(self._settings),
+            cache=LanceEmbeddingCache(str(home / "embeddings"), recipe.embedding.version),
+            vectors=LanceVectorIndex(str(home / "vectors"), version.name, recipe.embedding),
+            keywords=TantivyKeywordIndex(home / "keywords" / version.name, recipe.chunker.version),
+        )
+
+    def close(self) -> None:
+        """End what the tools hold: child processes and index writers."""
+        for tools in self._tools.values():
+            tools.parser.close()
+            tools.keywords.close()
+        self._tools.clear()

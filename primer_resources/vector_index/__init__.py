@@ -1,0 +1,1 @@
+"""The vector index: one LanceDB table an index version."""

@@ -1,0 +1,1 @@
+"""What makes runs happen: sensors and the batching behind them."""

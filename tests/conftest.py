@@ -1,0 +1,66 @@
+"""Fixtures that several packages' tests share: an empty home, databases, the corpus. What one package needs stands in its own conftest."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.postgres import PostgresServer, postgres_server
+
+PROJECT = Path(__file__).parents[1]
+CORPUS = Path(os.environ.get("PRIMER_CORPUS") or PROJECT.parent / "shared" / "corpus")
+"""The evaluation corpus: beside the checkout, or where PRIMER_CORPUS says."""
+
+# A developer's own deployment must not shape a test, nor a test touch it. Set here, so that child processes inherit it.
+for name in [name for name in os.environ if name == "DAGSTER_HOME" or (name.startswith("PRIMER_") and name != "PRIMER_CORPUS")]:
+    del os.environ[name]
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+# Deadlines measure the machine: two test processes share two cores.
+settings.register_profile("primer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("primer")
+
+
+@pytest.fixture
+def primer_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """PRIMER_HOME of this test: a folder that does not exist yet, in the environment too."""
+    home = tmp_path / "primer-home"
+    monkeypatch.setenv("PRIMER_HOME", str(home))
+    return home
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    """The evaluation corpus. Skips, saying where it was looked for, when this checkout has none: it is not part of the project."""
+    if not (CORPUS / "manifest.csv").is_file():
+        pytest.skip(f"the evaluation corpus is not at {CORPUS}; set PRIMER_CORPUS to where it is")
+    return CORPUS
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A Postgres server of this test process, started by the first test that asks. Fails, never skips, when there are no binaries."""
+    with postgres_server() as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres: PostgresServer) -> Iterator[str]:
+    """SQLAlchemy URL of a new empty Postgres database."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """SQLAlchemy URL of a SQLite file that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'catalog.sqlite'}"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """SQLAlchemy URL of a new empty database: the test runs once on SQLite and once on Postgres."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
