@@ -19,7 +19,6 @@ SHOWN_PROBLEMS = 20
     partitions_def=SOURCES,
     group_name="sources",
     retry_policy=SYSTEM_RETRY,
-    pool="source",
     kinds={"python"},
     description="Documents of a source as its newest listing shows them. New and changed ones are fetched and wait to be parsed; "
     "vanished ones are deleted, or held where too many vanish at once.",

@@ -8,6 +8,8 @@ _STOP = re.compile(rf"(?:[.!?…]+[{_CLOSERS}]*(?=\s)|[。！？]+[」』）”]
 _SPACES = re.compile(r"[^\S\n]+")
 _BLANK_LINES = re.compile(r"\s*\n\s*")
 _WHITE = re.compile(r"\s*")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_STOPS = ",.;:!?’"
 _LAST_WORD = re.compile(r"[\w.]*$")
 _ABBREVIATIONS = frozenset({
     "mr", "mrs", "ms", "dr", "prof", "st", "no", "nos", "vs", "cf", "ca", "approx", "fig", "figs", "eq", "sec", "vol", "ed", "eds", "al",
@@ -59,12 +61,10 @@ def joins_tightly(before: str, after: str) -> bool:
     """
     if not before or not after:
         return True
-    if before[-1] in "([{“„«‹¿¡":
+    if before[-1] in "([{“„«‹¿¡" or after[0] in ")]}”»›…%" or _POSSESSIVE.match(after):
         return True
-    tail = after.lstrip(",.;:!?)]}”’»›…%")
-    if tail is not after and len(tail) < len(after):
-        return not tail or not tail[0].isalnum()
-    return after.startswith(("'s ", "’s ")) or after in ("'s", "’s")
+    tail = after.lstrip(_STOPS)
+    return len(tail) < len(after) and not tail[:1].isalnum()
 
 
 def _end_of_white(text: str, position: int) -> int:

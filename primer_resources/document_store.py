@@ -101,9 +101,9 @@ class DocumentStore:
         return self._exists(f"{_parsed_key(content_hash, parser_version)}/elements.parquet")
 
     def get_parsed(self, content_hash: str, parser_version: str) -> ParsedDocument:
-        """A parsed document. Raises SystemFault where it is gone."""
+        """A parsed document. Raises SystemFault where it is gone or damaged."""
         folder = _parsed_key(content_hash, parser_version)
-        table = pq.read_table(pa.BufferReader(self._get(f"{folder}/elements.parquet")))
+        table = self._table(f"{folder}/elements.parquet")
         pages = table.schema.metadata[_PAGES].decode()
         elements = tuple(Element(**(row | {"kind": ElementKind(row["kind"])})) for row in table.to_pylist())
         return ParsedDocument(elements, int(pages) if pages else None, self._get(f"{folder}/document.json.zst"))
@@ -117,8 +117,8 @@ class DocumentStore:
         return self._exists(_chunks_key(content_hash, parser_version, chunker_version))
 
     def get_chunks(self, content_hash: str, parser_version: str, chunker_version: str) -> tuple[Chunk, ...]:
-        """A chunk set, in order. Raises SystemFault where it is gone."""
-        table = pq.read_table(pa.BufferReader(self._get(_chunks_key(content_hash, parser_version, chunker_version))))
+        """A chunk set, in order. Raises SystemFault where it is gone or damaged."""
+        table = self._table(_chunks_key(content_hash, parser_version, chunker_version))
         lists = ("heading_path", "pages")
         return tuple(Chunk(**(row | {name: tuple(row[name]) for name in lists})) for row in table.to_pylist())
 
@@ -136,6 +136,12 @@ class DocumentStore:
             return bytes(obstore.get(self._store, key).bytes())
         except (FileNotFoundError, BaseError) as error:
             raise SystemFault(f"object {key} in store {self._place} cannot be read: {_first_line(error)}") from error
+
+    def _table(self, key: str) -> pa.Table:
+        try:
+            return pq.read_table(pa.BufferReader(self._get(key)))
+        except (pa.ArrowInvalid, OSError) as error:
+            raise SystemFault(f"object {key} in store {self._place} is damaged ({_first_line(error)}); restore it from a backup") from error
 
     def _create(self, key: str, body: bytes | Path) -> None:
         try:

@@ -44,7 +44,7 @@ def index_sweep_sensor(
         count += row.jobs + row.purges
     if not waiting and now - last >= IDLE_SWEEP.total_seconds():
         waiting[catalog.deployments.live().name].update(names)
-    sweeps = plan_sweeps(waiting, active_sweeps(context.instance), names, settings.sweep_ranges)
+    sweeps = plan_sweeps(waiting, active_sweeps(context.instance, catalog, settings.lease), names, settings.sweep_ranges)
     if not sweeps:
         return dg.SkipReason("nothing waits" if not waiting else f"{count} jobs and purges wait for runs that are under way")
     known = set(context.instance.get_dynamic_partitions(INDEX_VERSION))

@@ -1,8 +1,12 @@
-"""What runs are queued or under way, by the tags that our own requests carry."""
+"""What runs are queued or under way, by the tags that our own requests carry, and which of them have died unseen."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
 
 import dagster as dg
 from dagster import DagsterRunStatus
 
+from primer_resources.catalog.catalog import Catalog
 from primer_sensors.sweeps import Sweep
 
 SWEEP_TAG = "primer/sweep"
@@ -15,12 +19,36 @@ ACTIVE = [
     DagsterRunStatus.CANCELING,
 ]
 RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
+LEASES_TO_DIE = 2
+"""A run that holds no lease for so many leases after its start has died: a living one holds its source, its jobs or its lanes."""
 
 
-def active_values(instance: dg.DagsterInstance, tag: str) -> list[str]:
-    """The values of a tag on runs that are not finished."""
-    records = instance.get_runs(filters=dg.RunsFilter(statuses=ACTIVE))
-    return [run.tags[tag] for run in records if tag in run.tags]
+def active_values(instance: dg.DagsterInstance, catalog: Catalog, tag: str, lease: timedelta) -> list[str]:
+    """The values of a tag on runs that are not finished.
+
+    Local runs report no health, so one that was killed would count as under way for ever and nobody would do its work:
+    such a run is marked as failed here.
+    """
+    values = []
+    now, owners = catalog.now(), catalog.lease_owners()
+    for record in instance.get_run_records(filters=dg.RunsFilter(statuses=ACTIVE)):
+        run = record.dagster_run
+        if tag not in run.tags:
+            continue
+        started = None if record.start_time is None else datetime.fromtimestamp(record.start_time, now.tzinfo)
+        if _is_dead(run.run_id, run.status, started, owners, now, lease):
+            instance.report_run_failed(run, f"the run holds no lease {LEASES_TO_DIE} leases after its start: its process died")
+            continue
+        values.append(run.tags[tag])
+    return values
+
+
+def _is_dead(
+    run_id: str, status: DagsterRunStatus, started: datetime | None, owners: Collection[str], now: datetime, lease: timedelta
+) -> bool:
+    if status is not DagsterRunStatus.STARTED or started is None or run_id in owners:
+        return False
+    return now - started > lease * LEASES_TO_DIE
 
 
 def sweep_tag(sweep: Sweep) -> str:
@@ -28,6 +56,6 @@ def sweep_tag(sweep: Sweep) -> str:
     return f"{sweep.index_version}:{sweep.first}:{sweep.last}"
 
 
-def active_sweeps(instance: dg.DagsterInstance) -> list[Sweep]:
+def active_sweeps(instance: dg.DagsterInstance, catalog: Catalog, lease: timedelta) -> list[Sweep]:
     """The sweeps that are queued or running."""
-    return [Sweep(*value.split(":")) for value in active_values(instance, SWEEP_TAG)]
+    return [Sweep(*value.split(":")) for value in active_values(instance, catalog, SWEEP_TAG, lease)]

@@ -20,7 +20,7 @@ def source_sync_sensor(
 ) -> dg.SensorResult | dg.SkipReason:
     """Runs for due sources; the tick's number keeps their run keys apart, since Dagster remembers a run key for ever."""
     due = catalog.sources.due()
-    busy = set(active_values(context.instance, SOURCE_TAG))
+    busy = set(active_values(context.instance, catalog, SOURCE_TAG, settings.lease))
     tick = int(context.cursor or 0) + 1
     known = set(context.instance.get_dynamic_partitions(SOURCE))
     wanted = [source.source_id for source in due if source.source_id not in busy]

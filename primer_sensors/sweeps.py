@@ -19,20 +19,25 @@ class Sweep:
 def plan_sweeps(waiting: Mapping[str, Collection[str]], under_way: Collection[Sweep], names: Sequence[str], most: int) -> list[Sweep]:
     """Sweeps that cover what waits (index version → buckets) and is not covered yet, at most `most` under way in all.
 
-    A bucket that a queued or running sweep covers is left to it or to the next tick, so changes coalesce.
+    A bucket that a queued or running sweep covers is left to it or to the next tick, so changes coalesce. Every version gets one of the
+    free places before any gets a second one, so that one which never runs dry starves none.
     """
     covered: dict[str, set[str]] = defaultdict(set)
     for sweep in under_way:
         covered[sweep.index_version].update(name for name in names if sweep.first <= name <= sweep.last)
+    wanted = {version: left for version, buckets in sorted(waiting.items()) if (left := set(buckets) - covered[version])}
     planned: list[Sweep] = []
-    for version, buckets in sorted(waiting.items()):
+    for place, (version, buckets) in enumerate(wanted.items(), start=1):
         room = most - len(under_way) - len(planned)
         if room < 1:
             break
+        share = max(1, room - (len(wanted) - place))
         free = [name for name in names if name not in covered[version]]
-        for first, last in merge_ranges(set(buckets) & set(free), free, room):
-            planned.extend(_split(version, first, last, covered[version], names))
-    return planned[: max(0, most - len(under_way))]
+        pieces = (
+            piece for first, last in merge_ranges(buckets, free, share) for piece in _split(version, first, last, covered[version], names)
+        )
+        planned.extend([piece for piece in pieces if any(piece.first <= name <= piece.last for name in buckets)][:share])
+    return planned
 
 
 def _split(version: str, first: str, last: str, covered: Collection[str], names: Sequence[str]) -> list[Sweep]:

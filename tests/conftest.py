@@ -23,6 +23,13 @@ settings.register_profile("primer", deadline=None, suppress_health_check=[Health
 settings.load_profile("primer")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of our own."""
+    parser.addoption(
+        "--kill-repeats", type=int, default=2, metavar="N", help="How often tests/system/test_kill_anywhere.py kills at each boundary."
+    )
+
+
 @pytest.fixture
 def primer_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """PRIMER_HOME of this test: a folder that does not exist yet, in the environment too."""

@@ -9,18 +9,22 @@ mkdir -p "${PRIMER_HOME:-.primer}"
 PRIMER_HOME=$(cd "${PRIMER_HOME:-.primer}" && pwd)
 export PATH PRIMER_HOME HF_HUB_OFFLINE=1
 
-# None repeats the words of its answer, which stands in a docx, xlsx, eml, csv, pdf and pptx file, in this order.
+# Each is answered from another format, as the first hit shows: docx, xlsx, eml, csv, pdf, pptx.
 questions=(
     "How much of my salary do I keep when we have a baby?"
-    "What do I earn for being reachable at night, one week out of four?"
+    "What can the hardware department spend this year?"
     "Which batteries have to be swapped, and when do replacements arrive?"
-    "What does the outdoor radio gateway cost?"
+    "List price of the solar gateway for outdoor use?"
     "How high above the river does the station have to hang?"
     "What will I do on my first Monday in the company?"
 )
 
-show() {
-    printf '\n$ primer %s\n' "$*"
+show() { # the command as one would type it, then what it prints
+    printf '\n$ primer'
+    for word in "$@"; do
+        if [[ $word == *" "* ]]; then printf ' "%s"' "$word"; else printf ' %s' "$word"; fi
+    done
+    printf '\n'
     primer "$@"
 }
 

@@ -14,7 +14,10 @@ from rich.table import Table
 ERROR_EXIT = 2
 DIFFERENCE_EXIT = 1
 
-out = Console(highlight=False, soft_wrap=True)
+WIDE = 240
+"""Columns where nobody looks: a table in a log or a pipe is not folded."""
+
+out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON with stable field names.")]

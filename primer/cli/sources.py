@@ -46,13 +46,13 @@ def add(
         if access_file is not None:
             settings["access_file"] = str(access_file.resolve())
         Connectors().check("drive", settings)
-        workspace.catalog.sources.add(_source(workspace, source_id, settings, library, poll))
+        is_new = workspace.catalog.sources.add(_source(workspace, source_id, settings, library, poll))
         workspace.add_partitions()
         added = workspace.catalog.sources.get(source_id)
     if json:
         print_json(_shown(added))
     else:
-        out.print(f"source {source_id} added: {root}")
+        out.print(f"source {source_id} {'added' if is_new else 'is there already'}: {root}")
 
 
 def _source(workspace: Workspace, source_id: str, settings: dict[str, object], library: str, poll: str) -> Source:

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, func, select, update
 
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.generations import slices
+from primer_resources.catalog.generations import lock_documents, slices
 from primer_resources.catalog.schema import contents, documents
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.upsert import insert_if_absent
@@ -131,8 +131,13 @@ class Documents:
         with self._db.read() as connection:
             return connection.execute(statement).scalar_one()
 
+    def lock(self, connection: Connection, doc_ids: Collection[str]) -> None:
+        """Take all documents that the transaction will change, in the order that all others take them; before it changes the first one."""
+        lock_documents(connection, doc_ids)
+
     def mark_seen(self, connection: Connection, doc_ids: Sequence[str], scan: int) -> None:
         """These documents are in the listing."""
+        self.lock(connection, doc_ids)
         for part in slices(doc_ids):
             connection.execute(update(documents).where(documents.c.doc_id.in_(part)).values(seen_scan=scan))
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, and_, delete, literal, select, update
 
 from primer_core.failures import LeaseLost
 from primer_core.ids import row_id
-from primer_core.stages import State
+from primer_core.stages import Operation, State
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.schema import chunks, documents, index_state, intents, jobs, purges_due
@@ -95,6 +95,17 @@ def bury_intents(connection: Connection, index_version: str, doc_id: str, now: d
     connection.execute(delete(intents).where(mine))
 
 
+def lock_documents(connection: Connection, doc_ids: Iterable[str]) -> None:
+    """Lock document rows by doc_id, the order in which every transaction that changes several must take them, lest two wait for each other.
+
+    SQLite has one writer at a time and nothing to lock.
+    """
+    for part in slices(sorted(set(doc_ids))):
+        connection.execute(
+            select(documents.c.doc_id).where(documents.c.doc_id.in_(part)).order_by(documents.c.doc_id).with_for_update(key_share=True)
+        )
+
+
 class Generations:
     """Opens, records and flips the generations of documents, and keeps what is to be purged."""
 
@@ -147,14 +158,27 @@ class Generations:
         return found
 
     def intend(self, index_version: str, planned: Iterable[tuple["Job", int, Sequence[str]]]) -> None:
-        """Record the rows about to be written, as (job, generation, row ids), before any index sees one."""
+        """Record the rows about to be written, as (job, generation, row ids), before any index sees one.
+
+        Raises LeaseLost where another holder has one of the jobs: rows without an intent would never be purged.
+        """
+        writes = list(planned)
         rows = [
             {"index_version": index_version, "row_id": row, "doc_id": job.doc_id, "bucket": job.bucket, "generation": generation}
-            for job, generation, row_ids in planned
+            for job, generation, row_ids in writes
             for row in row_ids
         ]
-        if rows:
-            with self._db.begin() as connection:
+        with self._db.begin() as connection:
+            for job, generation, _ in writes:
+                held = connection.execute(
+                    update(jobs)
+                    .where(jobs.c.job_id == job.job_id, jobs.c.lease_epoch == job.lease_epoch)
+                    .where(jobs.c.state == State.WRITING, jobs.c.generation == generation)
+                    .values(generation=generation)
+                )
+                if held.rowcount != 1:
+                    raise LeaseLost(f"job {job.job_id} of document {job.doc_id} in {index_version}: another run has taken it over")
+            if rows:
                 connection.execute(insert_if_absent(self._db, intents), rows)
 
     def flip(self, index_version: str, epochs: Mapping[str, int], owner: str, flips: Sequence[Flip]) -> list["Job"]:
@@ -166,7 +190,7 @@ class Generations:
         done: list[Job] = []
         with self._db.begin() as connection:
             self._lanes.check(connection, index_version, {flip.job.bucket: epochs[flip.job.bucket] for flip in flips}, owner, now)
-            for flip in flips:
+            for flip in sorted(flips, key=lambda flip: flip.job.doc_id):  # in the order that all lock documents in
                 if self._finish_job(connection, flip, owner, now):
                     self._flip_one(connection, flip, now)
                     done.append(flip.job)
@@ -185,6 +209,8 @@ class Generations:
     def _flip_one(self, connection: Connection, flip: Flip, now: datetime) -> None:
         job = flip.job
         version, doc = job.index_version, job.doc_id
+        # A permission change writes the passages that are there already: it brings no content and no version.
+        brought = {} if job.operation is Operation.ACL else {"content_hash": job.content_hash, "indexed_version": job.source_version}
         moved = connection.execute(
             update(index_state)
             .where(index_state.c.doc_id == doc, index_state.c.index_version == version, index_state.c.generation < flip.generation)
@@ -196,9 +222,8 @@ class Generations:
                 flipped_at=now,
                 manifest=dict(flip.manifest),
                 acl_id=flip.acl_id,
-                content_hash=job.content_hash,
-                indexed_version=job.source_version,
                 outcome="indexed" if flip.manifest else "empty",
+                **brought,
             )
         )
         if moved.rowcount != 1:
@@ -215,9 +240,10 @@ class Generations:
             delete(intents).where(intents.c.index_version == version, intents.c.doc_id == doc, intents.c.generation <= flip.generation)
         )
         self._list_chunks(connection, flip)
+        indexed = select(index_state.c.indexed_version).where(index_state.c.doc_id == doc, index_state.c.index_version == version)
         connection.execute(
             update(documents)
-            .where(documents.c.doc_id == doc, documents.c.source_version == job.source_version, documents.c.deleted_at.is_(None))
+            .where(documents.c.doc_id == doc, documents.c.source_version == indexed.scalar_subquery(), documents.c.deleted_at.is_(None))
             .values(status="indexed", reason=None)
         )
 
@@ -266,8 +292,9 @@ class Generations:
 
     def forget_purges(self, grace: timedelta) -> int:
         """Drop marks older than a further grace, since no reader can still need them. Returns how many."""
+        over = self._db.now() - grace
         with self._db.begin() as connection:
-            return connection.execute(delete(purges_due).where(purges_due.c.done_at < self._db.clock.now() - grace)).rowcount
+            return connection.execute(delete(purges_due).where(purges_due.c.done_at < over)).rowcount
 
 
 _STATE_COLUMNS = (

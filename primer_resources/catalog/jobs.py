@@ -12,11 +12,12 @@ from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.retry import RetryPolicy, compute_backoff
 from primer_core.stages import HELD, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.generations import bury_intents
-from primer_resources.catalog.schema import LIVE_STATES, documents, jobs, purges_due
+from primer_resources.catalog.generations import bury_intents, lock_documents
+from primer_resources.catalog.schema import LIVE_STATES, documents, in_states, jobs, purges_due
 
 DEFER = timedelta(seconds=30)
 """How long work waits for an outside service that is down."""
+ENDED = (State.INDEXED, State.SUPERSEDED)
 COUNTS = ("parsed", "chunks_new", "chunks_kept", "chunks_gone", "embedded", "cache_hits")
 
 
@@ -65,6 +66,7 @@ class Waiting:
     oldest: datetime | None
 
 
+_LIVE = in_states(jobs.c.state, LIVE_STATES)
 _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 
 
@@ -152,30 +154,24 @@ class Jobs:
     def claim(self, stage: Stage, index_version: str, buckets: Collection[str], owner: str, lease: timedelta, limit: int) -> list[Job]:
         """Take up to `limit` jobs that stand at the stage's entry, or whose holder's lease ran out (which spends an attempt).
 
-        A document's jobs go in order: one waits while an older one of the same document is not finished. Deletes and permission
-        changes go first.
+        A document's jobs go in order and one at a time, see `_blocked`. Deletes and permission changes go first.
         """
         now = self._db.now()
         expired = and_(jobs.c.state == stage.holding, jobs.c.lease_until < now)
         here = and_(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)))
-        older = jobs.alias("older")
-        blocked = exists().where(
-            older.c.doc_id == jobs.c.doc_id,
-            older.c.index_version == jobs.c.index_version,
-            older.c.job_id < jobs.c.job_id,
-            older.c.state.in_(LIVE_STATES),
-        )
+        # A CTE, since Postgres may run a subquery that locks rows more than once, and would then take more than the limit.
         chosen = (
             select(jobs.c.job_id)
-            .where(here, jobs.c.state.in_(LIVE_STATES))
-            .where(or_(and_(jobs.c.state == stage.entry, jobs.c.not_before <= now), expired), ~blocked)
+            .where(here, _LIVE)
+            .where(or_(and_(jobs.c.state == stage.entry, jobs.c.not_before <= now), expired), ~_blocked(now))
             .order_by(case((jobs.c.operation == Operation.UPSERT, 1), else_=0), jobs.c.job_id)
             .limit(limit)
             .with_for_update(skip_locked=True)
+            .cte("chosen")
         )
         take = (
             update(jobs)
-            .where(jobs.c.job_id.in_(chosen))
+            .where(jobs.c.job_id.in_(select(chosen.c.job_id)))
             .values(
                 state=stage.holding,
                 stage=stage.name,
@@ -190,7 +186,7 @@ class Jobs:
         with self._db.begin() as connection:
             self._bury(
                 connection,
-                and_(here, jobs.c.state.in_(LIVE_STATES), last_chance_gone),
+                and_(here, _LIVE, last_chance_gone),
                 Reason.ATTEMPTS_EXHAUSTED,
                 f"the worker died {self._policy.max_attempts} times in stage {stage.name}",
                 now,
@@ -201,7 +197,7 @@ class Jobs:
         """The jobs that the owner holds in the stage, in order."""
         statement = (
             select(*_JOB_COLUMNS)
-            .where(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)), jobs.c.state == stage.holding)
+            .where(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)), _LIVE, jobs.c.state == stage.holding)
             .where(jobs.c.lease_owner == owner, jobs.c.lease_until >= self._db.now())
             .order_by(jobs.c.job_id)
         )
@@ -211,7 +207,7 @@ class Jobs:
     def renew(self, owner: str, lease: timedelta) -> int:
         """Hold the owner's jobs for another lease. Returns how many it still holds."""
         now = self._db.now()
-        mine = and_(jobs.c.lease_owner == owner, jobs.c.state.in_(HELD), jobs.c.lease_until >= now)
+        mine = and_(jobs.c.lease_owner == owner, _LIVE, jobs.c.state.in_(HELD), jobs.c.lease_until >= now)
         with self._db.begin() as connection:
             return connection.execute(update(jobs).where(mine).values(lease_until=now + lease)).rowcount
 
@@ -273,7 +269,7 @@ class Jobs:
             return sum(
                 connection.execute(
                     update(jobs)
-                    .where(jobs.c.lease_owner == owner, jobs.c.state == state)
+                    .where(jobs.c.lease_owner == owner, _LIVE, jobs.c.state == state)
                     .values(state=stage_of(state).entry, lease_owner=None, lease_until=None)
                 ).rowcount
                 for state in HELD
@@ -286,11 +282,13 @@ class Jobs:
         """
         now = self._db.now()
         moved = 0
+        chosen = and_(jobs.c.job_id.in_(list(job_ids)), jobs.c.state == State.DEAD)
         with self._db.begin() as connection:
+            lock_documents(connection, connection.execute(select(jobs.c.doc_id).where(chosen)).scalars())
             for name, entry in (("parse", WAITING[0]), ("chunk", WAITING[1]), ("embed", WAITING[2]), ("write", WAITING[3])):
                 rows = connection.execute(
                     update(jobs)
-                    .where(jobs.c.job_id.in_(list(job_ids)), jobs.c.state == State.DEAD, jobs.c.stage == name)
+                    .where(chosen, jobs.c.stage == name)
                     .values(state=entry, attempts=0, not_before=now, reason=None, error=None, finished_at=None)
                     .returning(jobs.c.doc_id)
                 ).all()
@@ -308,7 +306,7 @@ class Jobs:
         )
         work = (
             select(jobs.c.index_version, jobs.c.bucket, func.count().label("n"), func.min(jobs.c.event_time).label("oldest"))
-            .where(jobs.c.state.in_(LIVE_STATES), claimable)
+            .where(_LIVE, claimable, ~_blocked(now))
             .group_by(jobs.c.index_version, jobs.c.bucket)
         )
         return self._with_purges(work, now - grace)
@@ -329,7 +327,7 @@ class Jobs:
 
     def unfinished(self, source_ids: Collection[str] | None = None) -> int:
         """How many jobs of the sources (all when None) are not finished yet, whoever holds them."""
-        statement = select(func.count()).select_from(jobs).where(jobs.c.state.in_(LIVE_STATES))
+        statement = select(func.count()).select_from(jobs).where(_LIVE)
         if source_ids is not None:
             statement = statement.where(jobs.c.source_id.in_(list(source_ids)))
         with self._db.read() as connection:
@@ -338,16 +336,14 @@ class Jobs:
     def next_due(self) -> datetime | None:
         """When the next unfinished job can be claimed: its backoff or its holder's lease ends. None when none is unfinished."""
         due = case((jobs.c.state.in_(HELD), jobs.c.lease_until), else_=jobs.c.not_before)
-        statement = select(func.min(due)).where(jobs.c.state.in_(LIVE_STATES))
+        statement = select(func.min(due)).where(_LIVE, ~_blocked(self._db.now()))
         with self._db.read() as connection:
             moment: datetime | None = connection.execute(statement).scalar_one()
             return moment
 
     def prune(self, older_than: datetime, limit: int) -> int:
         """Delete up to `limit` finished jobs older than a time; dead letters stay. Returns how many."""
-        chosen = (
-            select(jobs.c.job_id).where(jobs.c.state.in_([State.INDEXED, State.SUPERSEDED]), jobs.c.finished_at < older_than).limit(limit)
-        )
+        chosen = select(jobs.c.job_id).where(in_states(jobs.c.state, ENDED), jobs.c.finished_at < older_than).limit(limit)
         with self._db.begin() as connection:
             return connection.execute(delete(jobs).where(jobs.c.job_id.in_(chosen))).rowcount
 
@@ -359,7 +355,7 @@ class Jobs:
             .values(state=State.DEAD, reason=reason, error=error, finished_at=now, lease_owner=None, lease_until=None)
             .returning(jobs.c.doc_id, jobs.c.index_version, jobs.c.source_version)
         ).all()
-        for row in dead:
+        for row in sorted(dead, key=lambda row: row.doc_id):  # in the order that all lock documents in
             connection.execute(
                 update(documents)
                 .where(documents.c.doc_id == row.doc_id, documents.c.source_version == row.source_version)
@@ -367,6 +363,15 @@ class Jobs:
                 .values(status="dead_letter", reason=reason)
             )
             bury_intents(connection, row.index_version, row.doc_id, now)
+
+
+def _blocked(now: datetime) -> ColumnElement[bool]:
+    """Whether another job of the same document and index version goes first: an older one that is not finished, or a newer one that
+    somebody works on now (an operator may bring an older one back meanwhile)."""
+    other = jobs.alias("other")
+    older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES))
+    held = and_(other.c.job_id > jobs.c.job_id, other.c.state.in_(HELD), other.c.lease_until >= now)
+    return exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
 
 
 def _mine(job: Job, owner: str, stage: Stage) -> ColumnElement[bool]:

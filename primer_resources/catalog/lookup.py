@@ -14,7 +14,7 @@ from primer_core.visibility import DocumentView
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
 from primer_resources.catalog.jobs import COUNTS
-from primer_resources.catalog.schema import acls, chunks, documents, index_state, intents, jobs, purges_due
+from primer_resources.catalog.schema import acls, chunks, documents, in_states, index_state, intents, jobs, purges_due
 
 PAGE = 10_000
 
@@ -167,7 +167,7 @@ class Lookup:
         statement = (
             select(jobs, documents.c.uri, documents.c.path)
             .join(documents, documents.c.doc_id == jobs.c.doc_id)
-            .where(jobs.c.state == State.DEAD)
+            .where(in_states(jobs.c.state, [State.DEAD]))
             .order_by(jobs.c.source_id, documents.c.path, jobs.c.job_id)
         )
         if source_id is not None:

@@ -46,15 +46,21 @@ class Sources:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def add(self, source: Source) -> None:
-        """Add a source, or bring a removed one back with new settings. Raises PrimerError where the name is taken."""
+    def add(self, source: Source) -> bool:
+        """Add a source, or bring a removed one back with new settings. Returns False where the very same one is there already.
+
+        Raises PrimerError where the name stands for another one.
+        """
         present = self.find(source.source_id)
         if present is not None and present.removed_at is None:
-            raise PrimerError(f"source {source.source_id!r} exists already; remove it first, or choose another --name")
+            if (present.type, dict(present.settings)) == (source.type, dict(source.settings)):
+                return False
+            raise PrimerError(f"source {source.source_id!r} exists already with other settings; remove it first, or choose another --name")
         values = {field.name: getattr(source, field.name) for field in fields(Source)} | {"settings": dict(source.settings)}
         changed = ("library", "type", "settings", "sync", "poll_interval_s", "removed_at", "last_synced_at", "last_error")
         with self._db.begin() as connection:
             connection.execute(insert_or_update(self._db, sources, changed), values)
+        return True
 
     def find(self, source_id: str) -> Source | None:
         """The source, removed or not; None where there never was one."""

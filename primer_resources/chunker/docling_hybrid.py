@@ -9,7 +9,7 @@ The order of steps is HybridChunker's own: hierarchical items, too long ones spl
   of a long section does not move every later cut.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -63,10 +63,10 @@ class PassageChunker(HybridChunker):
         headings = self.short_path(chunk.meta.headings or []) if isinstance(chunk.meta, DocMeta) else ()
         return "\n".join([*headings, chunk.text])
 
-    def short_path(self, headings: list[str]) -> tuple[str, ...]:
+    def short_path(self, headings: Sequence[str]) -> tuple[str, ...]:
         """The heading path within its share: leading headings left out, a last one that is too long cut at a word."""
         share = self.max_tokens // _HEADING_SHARE
-        path = [fold_space(heading).replace("\n", " ") for heading in headings if heading.strip()]
+        path = list(plain_path(headings))
         while len(path) > 1 and self.tokenizer.count_tokens("\n".join(path)) > share:
             path.pop(0)
         if path and self.tokenizer.count_tokens(path[0]) > share:
@@ -79,7 +79,8 @@ class PassageChunker(HybridChunker):
         if not text.strip() and headings and not doc_chunk.text:
             # A heading with nothing below it: its words are the passage, under the headings above it.
             meta = DocMeta(doc_items=doc_chunk.meta.doc_items[-1:], headings=headings[:-1] or None, origin=doc_chunk.meta.origin)
-            return [DocChunk(text=headings[-1], meta=meta)] if headings[-1].strip() else []
+            words = plain(headings[-1]).strip()
+            return [DocChunk(text=words, meta=meta)] if words else []
         return [DocChunk(text=text, meta=doc_chunk.meta)] if text.strip() else []
 
     def _split_using_plain_text(self, doc_chunk: DocChunk, doc_serializer: BaseDocSerializer) -> list[DocChunk]:
@@ -114,6 +115,12 @@ class PassageChunker(HybridChunker):
 
         for first, stop in pack(units, room, room * _LEAST_PERCENT // 100, measure):
             yield _join(run[first:stop])
+
+
+def plain_path(headings: Sequence[str]) -> tuple[str, ...]:
+    """The words of a heading path, each heading on one line, empty ones left out."""
+    path = (fold_space(plain(heading)).replace("\n", " ") for heading in headings)
+    return tuple(heading for heading in path if heading)
 
 
 def split_prose_words(text: str, budget: int, count: Count) -> str:

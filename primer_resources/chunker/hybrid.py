@@ -6,7 +6,6 @@ get their two texts, their overlap and their pages.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, cast
@@ -72,7 +71,7 @@ class HybridChunker:
         document = DoclingDocument.model_validate_json(without_marks(_decompress(parsed.docling_json_zst)))
         mend(document)
         cut = cast("Iterator[DocChunk]", self._cutter.chunk(document))
-        chunks = self._render([chunk for chunk in cut if plain(chunk.text).strip()])
+        chunks = list(self._render([chunk for chunk in cut if plain(chunk.text).strip()]))
         if not any(map(str.isalnum, "".join(chunk.embed_text for chunk in chunks))):
             raise DocumentFault(Reason.EMPTY, "the document holds no words to index")
         return number_occurrences(chunks)
@@ -83,17 +82,19 @@ class HybridChunker:
 
         return PassageChunker(tokenizer=PlainTokenizer(counter=self._counter, limit=self._limit))
 
-    def _render(self, cut: "Sequence[DocChunk]") -> list[Chunk]:
+    def _render(self, cut: "Sequence[DocChunk]") -> Iterator[Chunk]:
         from docling_core.types.doc import TableItem
 
-        chunks: list[Chunk] = []
-        before: Chunk | None = None
-        for piece in cut:
+        from primer_resources.chunker.docling_hybrid import plain_path
+
+        words_before = ""
+        headings_before: list[str] = []
+        for ordinal, piece in enumerate(cut):
             headings = piece.meta.headings or []
-            path = tuple(fold_space(heading).replace("\n", " ") for heading in headings if heading.strip())
+            path = plain_path(headings)
             words = fold_space(plain(piece.text))
             table = any(isinstance(item, TableItem) for item in piece.meta.doc_items)
-            overlap = self._tail(before.embed_text) if before is not None and not table and before.heading_path == path else ""
+            overlap = self._tail(words_before) if words_before and not table and headings == headings_before else ""
             embed_text = "\n".join([*self._cutter.short_path(headings), *([overlap] if overlap else []), words])
             tokens = self._counter.count(embed_text) + self._counter.special_tokens
             if tokens > self._spec.max_tokens:
@@ -101,8 +102,9 @@ class HybridChunker:
                     f"a passage under {' > '.join(path) or 'no heading'} came out at {tokens} tokens where chunk_max_tokens is "
                     f"{self._spec.max_tokens}; this is a fault of the chunker, report it with the document"
                 )
-            chunk = Chunk(
-                ordinal=len(chunks),
+            words_before, headings_before = "" if table else words, headings
+            yield Chunk(
+                ordinal=ordinal,
                 heading_path=path,
                 overlap=overlap,
                 text=_tidy(shown(piece.text)),
@@ -110,10 +112,6 @@ class HybridChunker:
                 pages=pages_of(piece.text) or _pages_of_items(piece),
                 token_count=tokens,
             )
-            chunks.append(chunk)
-            # Only the words are looked at for the next overlap, so the path and this chunk's own overlap do not come along.
-            before = None if table else replace(chunk, embed_text=words)
-        return chunks
 
     def _tail(self, words: str) -> str:
         """Whole sentences from the end of the passage before, as many as the overlap's share holds."""

@@ -11,9 +11,11 @@ from collections.abc import Iterable
 _OPEN, _OPENED = "\ufdd0", "\ufdd1"
 _CLOSE, _CLOSED = "\ufdd2", "\ufdd3"
 _NOTE, _NOTED = "\ufdd4", "\ufdd5"
+_TAG, _TAGGED = "\ufdd6", "\ufdd7"
 _ALL_MARKS = re.compile("[\ufdd0-\ufdef]")
 _NOTES = re.compile(f"{_NOTE}([0-9]*){_NOTED}")
-_REGION = re.compile(f"{_OPEN}[^{_OPENED}]*{_OPENED}|{_CLOSE}[^{_CLOSED}]*{_CLOSED}|{_NOTE}[0-9]*{_NOTED}")
+_HIDDEN = re.compile(f"{_NOTE}[0-9]*{_NOTED}|{_TAG}[0-9]*{_TAGGED}")
+_REGION = re.compile(f"{_OPEN}[^{_OPENED}]*{_OPENED}|{_CLOSE}[^{_CLOSED}]*{_CLOSED}|{_HIDDEN.pattern}")
 _CLOSING_RUN = re.compile(f"(?:{_CLOSE}[^{_CLOSED}]*{_CLOSED})*")
 
 
@@ -32,6 +34,11 @@ def page_note(page: int) -> str:
     return f"{_NOTE}{page}{_NOTED}"
 
 
+def section_tag(number: int) -> str:
+    """Tells two headings of the same words apart; neither shown nor plain."""
+    return f"{_TAG}{number}{_TAGGED}"
+
+
 def without_marks(text: str) -> str:
     """Text from outside, cleared of the characters that are marks here."""
     return _ALL_MARKS.sub("", text)
@@ -39,7 +46,7 @@ def without_marks(text: str) -> str:
 
 def shown(marked: str) -> str:
     """What a reader is shown: the words with links and emphasis."""
-    return _ALL_MARKS.sub("", _NOTES.sub("", marked))
+    return _ALL_MARKS.sub("", _HIDDEN.sub("", marked))
 
 
 def plain(marked: str) -> str:

@@ -24,7 +24,7 @@ from docling_core.types.doc.base import ImageRefMode
 from docling_core.types.doc.document import DocItem, InlineGroup, ListGroup, SectionHeaderItem, TextItem
 
 from primer_core.sentences import joins_tightly
-from primer_resources.chunker.marked import closing, opening, page_note, plain
+from primer_resources.chunker.marked import closing, opening, page_note, plain, section_tag
 from primer_resources.chunker.pieces import separator
 
 _LIST_MARKER = re.compile(r"(?:[-*+]|\d+\.) ")
@@ -130,7 +130,15 @@ class MarkedSerializerProvider(BaseSerializerProvider):
 def mend(doc: DoclingDocument) -> None:
     """Bring a document into the shape in which the chunker loses no word of it."""
     _mend_headings(doc)
+    _tag_headings(doc)
     _free_satellites(doc)
+
+
+def _tag_headings(doc: DoclingDocument) -> None:
+    """Number the headings, so that HybridChunker, which compares heading paths as strings, never merges two sections of one name."""
+    for number, item in enumerate(doc.texts):
+        if isinstance(item, TitleItem | SectionHeaderItem) and item.text.strip():
+            item.text += section_tag(number)
 
 
 def _free_satellites(doc: DoclingDocument) -> None:

@@ -60,6 +60,11 @@ class DoclingParser:
             parsed = None if fault else read_result(finished.directory, cast(Answer, finished.value).pages)
             yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault)
 
+    @property
+    def pids(self) -> tuple[int, ...]:
+        """Process ids of the living workers."""
+        return self._pool.pids
+
     def close(self) -> None:
         """End the child processes and remove their directories."""
         self._pool.close()

@@ -73,7 +73,7 @@ needs another one, it is cp1252."""
 SAMPLE_BYTES = 65_536
 """As much of a text as the statistical guess looks at; it takes about a second a megabyte."""
 
-MAX_DAMAGE = 0.02
+MAX_DAMAGE = 0.1
 """UTF-8 with at most this share of its non-ASCII bytes damaged is read as UTF-8, with a replacement character for each damaged one."""
 
 

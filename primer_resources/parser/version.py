@@ -29,6 +29,7 @@ _OPTIONS = (
     "md=title-from-front-matter",
     "txt=paragraphs",
     "eml=attachment-names",
+    "office=footnotes,speaker-notes",
     "images=dropped",
 )
 

@@ -232,6 +232,13 @@ def test_a_limit_is_kept_and_none_is_too_large_or_small(index: Index) -> None:
     assert index.found(scope("a"), 0) == []
 
 
+def test_rows_out_of_scope_take_no_place_among_the_best(index: Index) -> None:
+    index.write([row(f"hidden-{n:02}", ["b"]) for n in range(50)])
+    index.write([row(f"shown-{n}", ["a"]) for n in range(3)])
+    index.write([row(f"other-{n:02}", ["a"], library="hr") for n in range(50)])
+    assert sorted(index.found(scope("a", libraries=["main"]), 3)) == ["shown-0", "shown-1", "shown-2"]
+
+
 def allowed(rows: dict[str, IndexRow], wanted: Scope) -> list[str]:
     """The rows a scope may see, by the words of the rule."""
     return sorted(

@@ -10,8 +10,6 @@ import tempfile
 import time
 from pathlib import Path
 
-MARK = "POISON:"
-
 
 def double(directory: Path, number: int) -> int:
     return 2 * number
@@ -89,24 +87,3 @@ def start_a_child_and_hang(directory: Path, pid_file: Path) -> None:
 
 def cannot_start() -> None:
     raise RuntimeError("no models on this machine")
-
-
-def parse_or_poison(directory: Path, path: Path, name: str, max_bytes: int) -> object:
-    """The parser's own task, but for a file that says "POISON:what": that does what a bad library does with a bad document."""
-    head = path.read_bytes()[:40]
-    if head.startswith(MARK.encode()):
-        what = head.decode().removeprefix(MARK).strip()
-        poison = {
-            "hang": hang_in_c,
-            "crash": crash,
-            "killed": be_killed,
-            "memory": eat_memory,
-            "abort": abort_like_cplusplus,
-            "disk": fill_the_disk,
-        }
-        if what == "exit":
-            leave(directory, 0)
-        poison[what](directory)
-    from primer_resources.parser.docling_parser import parse_in_worker
-
-    return parse_in_worker(directory, path, name, max_bytes)

@@ -4,6 +4,7 @@ from docling.backend.msexcel_backend import MsExcelDocumentBackend
 from docling.backend.mspowerpoint_backend import MsPowerpointDocumentBackend
 from docling.backend.msword_backend import MsWordDocumentBackend
 from docling.datamodel.base_models import InputFormat
+from docling_core.types.doc import ContentLayer, DocItemLabel, DoclingDocument
 
 from primer_core.routing import Format
 from primer_resources.parser.archives import check_zip
@@ -18,9 +19,19 @@ def read_office(source: Source) -> Converted:
     data = mend_office(source.path.read_bytes())
     match source.format:
         case Format.DOCX:
-            return Converted(convert(data, InputFormat.DOCX, MsWordDocumentBackend, source))
+            document = convert(data, InputFormat.DOCX, MsWordDocumentBackend, source)
         case Format.PPTX:
             document = convert(data, InputFormat.PPTX, MsPowerpointDocumentBackend, source)
         case _:
             document = convert(data, InputFormat.XLSX, MsExcelDocumentBackend, source)
-    return Converted(document, len(document.pages))
+    keep_notes(document, source.format)
+    return Converted(document, None if source.format is Format.DOCX else len(document.pages))
+
+
+def keep_notes(document: DoclingDocument, format_: Format) -> None:
+    """Put footnotes and speaker notes into the body: Docling sets them apart, and they are the author's own words.
+    Reviewers' comments stay apart."""
+    for item in document.texts:
+        is_footnote = item.label is DocItemLabel.FOOTNOTE and item.content_layer is ContentLayer.FURNITURE
+        if is_footnote or (format_ is Format.PPTX and item.content_layer is ContentLayer.NOTES):
+            item.content_layer = ContentLayer.BODY

@@ -6,6 +6,7 @@ from docling.backend.abstract_backend import DeclarativeDocumentBackend
 from docling.datamodel.backend_options import BackendOptions
 from docling.datamodel.base_models import InputFormat
 from docling.datamodel.document import InputDocument, build_invalid_input_errors, get_input_rejection_cause
+from docling.exceptions import DocumentLoadError
 from docling_core.types.doc import DoclingDocument
 
 from primer_core.failures import DocumentFault, Reason
@@ -28,12 +29,19 @@ def convert(
         cause = get_input_rejection_cause(given)
         if isinstance(cause, MemoryError):
             raise cause
-        error = "; ".join(error.error_message for error in build_invalid_input_errors(given))
-        deepest: BaseException | None = cause
-        while deepest is not None and (deepest.__cause__ or deepest.__context__):
-            deepest = deepest.__cause__ or deepest.__context__
-        detail = f"{error} ({deepest})" if deepest is not None and str(deepest) not in error else error
-        raise DocumentFault(Reason.CORRUPT, f"{source.name} cannot be opened as {format_.value}: {source.tidy(detail)}") from cause
+        raise _refused("; ".join(error.error_message for error in build_invalid_input_errors(given)), cause, source) from cause
     opened = given._backend
     assert isinstance(opened, DeclarativeDocumentBackend)
-    return opened.convert()
+    try:
+        return opened.convert()
+    except DocumentLoadError as error:
+        raise _refused(str(error), error, source) from error
+
+
+def _refused(error: str, cause: BaseException | None, source: Source) -> DocumentFault:
+    """The fault, with the innermost exception's words: Docling's own say no more than that it failed."""
+    deepest = cause
+    while deepest is not None and (deepest.__cause__ or deepest.__context__):
+        deepest = deepest.__cause__ or deepest.__context__
+    detail = f"{error} ({deepest})" if deepest is not None and str(deepest) not in error else error
+    return DocumentFault(Reason.CORRUPT, f"{source.name} cannot be opened as {source.format.value}: {source.tidy(detail)}")

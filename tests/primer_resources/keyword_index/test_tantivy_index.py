@@ -185,11 +185,11 @@ def test_no_more_writers_than_allowed_stay_open(tmp_path: Path) -> None:
 
 def test_many_small_commits_by_one_writer_end_as_few_segments(tmp_path: Path) -> None:
     index = make(tmp_path)
-    for n in range(40):
+    for n in range(20):
         index.write("00", [row(f"{n}:1", "word")])
     index.close()
     searcher = tantivy.Index.open(str(tmp_path / "00")).searcher()
-    assert searcher.num_docs == 40
+    assert searcher.num_docs == 20
     assert searcher.num_segments <= 12
 
 

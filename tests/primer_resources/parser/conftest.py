@@ -15,7 +15,6 @@ import pptx
 import pytest
 import xlsxwriter
 
-from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.docling_parser import DoclingParser
 from primer_resources.workers import WorkerLimits
 
@@ -43,12 +42,14 @@ class Make:
         return _saved(document)
 
     @staticmethod
-    def pptx(*titles: str) -> bytes:
+    def pptx(*titles: str, notes: str = "") -> bytes:
         slides = pptx.Presentation()
         for title in titles:
             slide = slides.slides.add_slide(slides.slide_layouts[1])
             slide.shapes.title.text = title
             slide.placeholders[1].text = f"About {title}"
+            if notes:
+                slide.notes_slide.notes_text_frame.text = notes
         return _saved(slides)
 
     @staticmethod
@@ -78,11 +79,14 @@ class Make:
         """A PDF written by hand; a page of "" is blank, one of "picture" shows a grey dot and no text."""
         objects: list[bytes] = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
         objects += [b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>"]
-        objects += [b"<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length 1 >>\nstream\n\x80\nendstream"]
+        dot = b"<< /Type /XObject /Subtype /Image /Width 1 /Height 1 /ColorSpace /DeviceGray /BitsPerComponent 8 /Length 1 >>"
+        objects += [dot + b"\nstream\n\x80\nendstream"]
         kids = []
         for text in pages:
             words = text.replace("(", "\\(").replace(")", "\\)").encode("cp1252")
-            show = b"q 300 0 0 300 100 300 cm /P Do Q" if text == "picture" else b"BT /F 12 Tf 72 720 Td (" + words + b") Tj ET" if text else b""
+            show = b"BT /F 12 Tf 72 720 Td (" + words + b") Tj ET" if text else b""
+            if text == "picture":
+                show = b"q 300 0 0 300 100 300 cm /P Do Q"
             objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(show), show))
             resources = b"<< /Font << /F 3 0 R >> /XObject << /P 4 0 R >> >>"
             objects.append(
@@ -96,7 +100,8 @@ class Make:
             out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
         start = len(out)
         out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + b"".join(b"%010d 00000 n \n" % place for place in places)
-        lock = b" /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]" % (b"11" * 32, b"22" * 32) if encrypt else b""
+        lock = b" /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s> >> /ID [<00> <00>]" % (b"11" * 32, b"22" * 32)
+        lock = lock if encrypt else b""
         return out + b"trailer\n<< /Size %d /Root 1 0 R%s >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, lock, start)
 
     @staticmethod
@@ -141,25 +146,3 @@ def parser() -> Iterator[DoclingParser]:
     shared = DoclingParser(WorkerLimits(2, MEMORY, 100, timedelta(seconds=60)), max_file_mb=2)
     yield shared
     shared.close()
-
-
-def requests(folder: Path, files: dict[str, bytes]) -> list[ParseRequest]:
-    """Private copies with names that say nothing, as the store gives them."""
-    made = []
-    for number, (name, data) in enumerate(files.items()):
-        path = folder / f"content-{number}"
-        path.write_bytes(data)
-        made.append(ParseRequest(name, path, name))
-    return made
-
-
-@pytest.fixture
-def parse(parser: DoclingParser, tmp_path: Path) -> Callable[[dict[str, bytes]], dict[str, ParseOutcome]]:
-    """Parse named files in one batch; the outcomes by name."""
-
-    def run(files: dict[str, bytes]) -> dict[str, ParseOutcome]:
-        outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
-        assert set(outcomes) == set(files)
-        return outcomes
-
-    return run

@@ -1,5 +1,6 @@
 """Every format gives the same kind of element list; every bad file gives its own fault and leaves the rest of the batch alone."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,12 +17,34 @@ from docling_core.types.doc import DoclingDocument
 from primer_core.elements import ElementKind
 from primer_core.failures import Reason, SystemFault
 from primer_resources.parser.base import ParseOutcome, ParseRequest
-from primer_resources.parser.docling_parser import DoclingParser
+from primer_resources.parser.docling_parser import DoclingParser, judge
 from primer_resources.settings import Settings
-from primer_resources.workers import WorkerLimits
+from primer_resources.workers import Call, WorkerLimits, WorkerPool
 
 Parse = Callable[[dict[str, bytes]], dict[str, ParseOutcome]]
 K = ElementKind
+
+
+def requests(folder: Path, files: dict[str, bytes]) -> list[ParseRequest]:
+    """Private copies with names that say nothing, as the store gives them."""
+    made = []
+    for number, (name, data) in enumerate(files.items()):
+        path = folder / f"content-{number}"
+        path.write_bytes(data)
+        made.append(ParseRequest(name, path, name))
+    return made
+
+
+@pytest.fixture
+def parse(parser: DoclingParser, tmp_path: Path) -> Parse:
+    """Parse named files in one batch; the outcomes by name."""
+
+    def run(files: dict[str, bytes]) -> dict[str, ParseOutcome]:
+        outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
+        assert set(outcomes) == set(files)
+        return outcomes
+
+    return run
 
 
 def listed(outcome: ParseOutcome) -> list[tuple[ElementKind, str, int | None, int | None]]:
@@ -101,7 +124,12 @@ def test_every_format_gives_elements_and_a_document(parse: Parse, make: Any) -> 
 
 def test_the_bytes_choose_the_reader(parse: Parse, make: Any) -> None:
     outcomes = parse(
-        {"a.pdf": make.docx(), "b.docx": make.pdf("Really a pdf"), "c.txt": b"<!doctype html><p>Really a page", "d": make.xlsx(S=[["Really a sheet"]])}
+        {
+            "a.pdf": make.docx(),
+            "b.docx": make.pdf("Really a pdf"),
+            "c.txt": b"<!doctype html><p>Really a page",
+            "d": make.xlsx(S=[["Really a sheet"]]),
+        }
     )
     assert texts(outcomes["a.pdf"])[1] == "The quick brown fox."
     assert texts(outcomes["b.docx"]) == ["Really a pdf"]
@@ -135,17 +163,19 @@ def test_front_matter_is_not_text_but_its_title_heads_the_page(parse: Parse) -> 
 
 
 def test_no_words_are_lost_where_docling_would_lose_them(parse: Parse, make: Any) -> None:
-    commented = make.rezip(make.docx(), lambda name, part: part.replace(b"<w:p>", b"<!-- x --><w:p>", 1) if name == "word/document.xml" else part)
+    commented = make.rezip(
+        make.docx(), lambda name, part: part.replace(b"<w:p>", b"<!-- x --><w:p>", 1) if name == "word/document.xml" else part
+    )
+    transitional = re.compile(rb"http://schemas\.openxmlformats\.org/(spreadsheetml|drawingml|officeDocument)/2006/")
     strict = make.rezip(
         make.xlsx(S=[["part", "bolt"]]),
-        lambda name, part: part.replace(b"http://schemas.openxmlformats.org/", b"http://purl.oclc.org/ooxml/").replace(b"/2006/", b"/")
-        if name != "[Content_Types].xml" and b"package/2006" not in part.split(b">", 2)[1][:200]
-        else part.replace(b"http://schemas.openxmlformats.org/officeDocument/2006/", b"http://purl.oclc.org/ooxml/officeDocument/"),
+        lambda name, part: transitional.sub(rb"http://purl.oclc.org/ooxml/\1/", part),
     )
     outcomes = parse(
         {
             "comment.docx": commented,
             "strict.xlsx": strict,
+            "spoken.pptx": make.pptx("Plans", notes="Say this aloud"),
             "header only.docx": make.docx((), heading="", header="Only in the header"),
             "intro.html": b"<nav><a href=x>Home</a></nav><p>A whole sentence that stands before the first heading.</p><h1>H</h1><p>x</p>",
             "latin.csv": "Stück;Größe\nMöbel;groß\nTür;klein und schön\n".encode("cp1252"),
@@ -156,6 +186,7 @@ def test_no_words_are_lost_where_docling_would_lose_them(parse: Parse, make: Any
     )
     assert "The quick brown fox." in texts(outcomes["comment.docx"])
     assert texts(outcomes["strict.xlsx"]) == ["| part | bolt |\n| --- | --- |"]
+    assert texts(outcomes["spoken.pptx"]) == ["Plans", "About Plans", "Say this aloud"]
     assert texts(outcomes["header only.docx"]) == ["Only in the header"]
     assert "A whole sentence that stands before the first heading." in texts(outcomes["intro.html"])
     assert "Home" not in texts(outcomes["intro.html"])
@@ -205,56 +236,57 @@ def test_each_fault_has_its_reason_and_names_the_document(parse: Parse, make: An
     assert "needs OCR" in scan.message
 
 
-def test_the_batch_around_a_poison_is_parsed(poison: Any, make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from primer_resources.parser import docling_parser
-
+def test_the_batch_around_an_endless_document_is_parsed(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = tmp_path / "tmp"
     root.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(root))
-    monkeypatch.setattr(docling_parser, "parse_in_worker", poison.parse_or_poison)
-    many = b"<w:p><w:r><w:t>many</w:t></w:r></w:p>" * 300_000
+    many = b"<w:p><w:r><w:t>many</w:t></w:r></w:p>" * 600_000
     endless = make.rezip(
         make.docx(), lambda name, part: part.replace(b"<w:body>", b"<w:body>" + many) if name == "word/document.xml" else part
     )
-    bad = {
-        "endless.docx": (endless, Reason.PARSE_TIMEOUT),
-        "hang": (b"POISON:hang", Reason.PARSE_TIMEOUT),
-        "exit": (b"POISON:exit", Reason.PARSE_CRASH),
-        "crash": (b"POISON:crash", Reason.PARSE_CRASH),
-        "killed": (b"POISON:killed", Reason.PARSE_MEMORY),
-        "abort": (b"POISON:abort", Reason.PARSE_MEMORY),
-        "memory": (b"POISON:memory", Reason.PARSE_MEMORY),
-    }
-    good = {f"good {n}.md": f"# Page {n}\n\nwords".encode() for n in range(8)}
-    files: dict[str, bytes] = {}
-    for n, (name, (data, _)) in enumerate(bad.items()):
-        files |= {f"good {n}.md": good[f"good {n}.md"], name: data}
-    files |= good
-    requests = []
-    for n, (name, data) in enumerate(files.items()):
-        (tmp_path / str(n)).write_bytes(data)
-        requests.append(ParseRequest(name, tmp_path / str(n), name))
+    assert len(endless) < 200_000
+    files = {"before.md": b"# Before\n\nwords", "endless.docx": endless, "after.md": b"# After\n\nwords"}
+    parser = DoclingParser(WorkerLimits(1, 2 * 2**30, 100, timedelta(seconds=5)), max_file_mb=10)
 
-    parser = DoclingParser(WorkerLimits(2, 2 * 2**30, 100, timedelta(seconds=6)), max_file_mb=10)
-    outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests)}
+    outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
+    workers = [child for child in psutil.Process().children() if child.pid in parser.pids]
     parser.close()
 
-    assert reasons(outcomes) == dict.fromkeys(good) | {name: reason for name, (_, reason) in bad.items()}
-    for n in range(8):
-        assert texts(outcomes[f"good {n}.md"]) == [f"Page {n}", "words"]
+    assert reasons(outcomes) == {"before.md": None, "endless.docx": Reason.PARSE_TIMEOUT, "after.md": None}
+    assert texts(outcomes["after.md"]) == ["After", "words"]
+    assert len(workers) == 1
+    assert not psutil.wait_procs(workers, timeout=20)[1]
     assert not list(root.iterdir())
-    assert not [child for child in psutil.Process().children() if "primer_resources.worker_main" in child.cmdline() and parser._pool.pids]
 
 
-def test_a_full_disk_is_no_documents_fault(poison: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from primer_resources.parser import docling_parser
+def test_each_bad_end_of_a_worker_has_its_reason(poison: Any, tmp_path: Path) -> None:
+    limits = WorkerLimits(2, 2**29, 100, timedelta(seconds=4))
+    ends = {
+        "hangs": (poison.hang_in_c, (), Reason.PARSE_TIMEOUT),
+        "leaves": (poison.leave, (0,), Reason.PARSE_CRASH),
+        "crashes": (poison.crash, (), Reason.PARSE_CRASH),
+        "is killed by the kernel": (poison.be_killed, (), Reason.PARSE_MEMORY),
+        "aborts": (poison.abort_like_cplusplus, (), Reason.PARSE_MEMORY),
+        "eats memory": (poison.eat_memory, (), Reason.PARSE_MEMORY),
+        "raises": (poison.complain, ("bad table",), Reason.CORRUPT),
+    }
+    pool: WorkerPool[ParseRequest] = WorkerPool(limits)
+    calls = [Call(ParseRequest(name, tmp_path, f"{name}.docx"), function, args) for name, (function, args, _) in ends.items()]
+    faults = {finished.key.content_hash: judge(finished, limits) for finished in pool.run(calls)}
+    pool.close()
+    assert {name: fault and fault.reason for name, fault in faults.items()} == {name: reason for name, (_, _, reason) in ends.items()}
+    for name, fault in faults.items():
+        assert fault is not None
+        assert fault.message.count(f"{name}.docx") == 1
 
-    monkeypatch.setattr(docling_parser, "parse_in_worker", poison.parse_or_poison)
-    (tmp_path / "a").write_bytes(b"POISON:disk")
-    parser = DoclingParser(WorkerLimits(1, 2 * 2**30, 100, timedelta(seconds=60)), max_file_mb=1)
+
+def test_a_full_disk_is_no_documents_fault(poison: Any, tmp_path: Path) -> None:
+    limits = WorkerLimits(1, 2**29, 100, timedelta(seconds=30))
+    pool: WorkerPool[ParseRequest] = WorkerPool(limits)
+    (finished,) = pool.run([Call(ParseRequest("a", tmp_path, "a.txt"), poison.fill_the_disk, ())])
+    pool.close()
     with pytest.raises(SystemFault, match="No space left"):
-        list(parser.parse_many([ParseRequest("a", tmp_path / "a", "a.txt")]))
-    parser.close()
+        judge(finished, limits)
 
 
 def test_the_spec_names_what_shapes_the_output_and_imports_nothing_heavy() -> None:
@@ -267,6 +299,12 @@ def test_the_spec_names_what_shapes_the_output_and_imports_nothing_heavy() -> No
     assert found.stdout.strip() == DoclingParser.from_settings(Settings()).spec.version
     for name in ("docling-slim=", "docling-core=", "docling-parse=", "rules=", "pdf="):
         assert name in found.stdout
+
+
+def test_footnotes_are_kept(parser: DoclingParser, corpus: Path) -> None:
+    path = corpus / "files" / "drive" / "Office" / "docx-tika" / "testWORD_various.docx"
+    (outcome,) = parser.parse_many([ParseRequest("various", path, path.name)])
+    assert any("This is a footnote" in text for text in texts(outcome))
 
 
 @pytest.mark.parametrize(

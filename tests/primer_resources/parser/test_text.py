@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from primer_resources.parser.text import Page, declared_codec, decode, split_front_matter
 
 FRENCH = "L'été était très chaud à Noël, et le prix était de 15,50 € pour le garçon."
-RUSSIAN = "Привет, мир! Это обычный русский текст, написанный для проверки кодировки."
+RUSSIAN = (
+    "Привет, мир! Это обычный русский текст, написанный для проверки кодировки. Он немного длиннее, чем одна строка, "
+    "как и всякий настоящий документ, и потому его кодировка узнаётся верно."
+)
 KOREAN = "<meta charset=euc-kr><p>아파치 웹서버는 다른 사용자로 전환한다"
 ARABIC = "في قرية من القرى كان هناك رجل حكيم يعرف كل شيء عن الحياة وكان يعلم الناس"
 
@@ -32,6 +35,7 @@ ARABIC = "في قرية من القرى كان هناك رجل حكيم يعرف
         ("<meta charset=iso-2022-jp>日本語".encode("iso-2022-jp"), True, "<meta charset=iso-2022-jp>日本語"),
         (b"one\r\ntwo\rthree\x00", False, "one\ntwo\nthree"),
     ],
+    ids=lambda value: value[:12] if isinstance(value, str) else "",
 )
 def test_texts_are_read_as_they_were_written(raw: bytes, is_markup: bool, expected: str) -> None:
     assert decode(raw, is_markup) == expected
@@ -39,7 +43,7 @@ def test_texts_are_read_as_they_were_written(raw: bytes, is_markup: bool, expect
 
 def test_one_damaged_byte_does_not_turn_utf8_into_another_encoding() -> None:
     raw = RUSSIAN.encode()
-    assert decode(raw[:5] + b"\xff" + raw[5:]).endswith("для проверки кодировки.")
+    assert decode(raw[:5] + b"\xff" + raw[5:]).endswith("кодировка узнаётся верно.")
 
 
 def test_a_declaration_counts_in_markup_only() -> None:

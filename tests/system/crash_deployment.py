@@ -1,0 +1,228 @@
+"""A deployment for the crash tests: a small home with all parses and vectors made beforehand, and the checks of what it holds."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+from primer.reconciling import ReconcileReport, reconcile
+from primer.workspace import FIRST_VERSION, Workspace
+from primer_assets.vectors import embed_texts, vector_key
+from primer_core.chunks import Chunk
+from primer_core.ids import content_hash, doc_id
+from primer_resources.catalog.sources import Source
+from primer_resources.parser.base import ParseRequest
+from primer_resources.settings import Settings, load_settings
+from tests.system.crash_documents import DELETED, DOCUMENTS, VERSIONS, Document, Verdict, judge, mark_of, shared_passages, text_of
+from tests.system.crash_reader import GROUPS, poll
+from tests.system.crash_worker import DEADLINE_S, FORKED, Order, Worker
+
+SOURCE = "surveys"
+GRACE_S = 2.0
+"""Longer than the reads of the tests on a machine with work to do; those that take longer are not counted."""
+LEASE_S = 2.0
+POLL_S = 0.05
+
+
+def build_template(home: Path) -> None:
+    """Make a deployment and put every version's parse, chunks and vectors into its stores, under the hashes of what made them."""
+    workspace = Workspace(_settings(home, LEASE_S))
+    workspace.create()
+    recipe = workspace.catalog.deployments.live().recipe
+    tools = workspace.toolkit.of(workspace.catalog.deployments.live())
+    texts = [text_of(n, sections).encode() for n in range(DOCUMENTS) for sections in VERSIONS if sections is not None]
+    with tempfile.TemporaryDirectory() as folder:
+        requests = []
+        for text in texts:
+            path = Path(folder) / content_hash(text)
+            path.write_bytes(text)
+            requests.append(ParseRequest(path.name, path, "survey.md"))
+            key = workspace.store.put_content(path, path.name)
+            with workspace.catalog.database.begin() as connection:
+                workspace.catalog.documents.add_content(connection, path.name, len(text), "text/markdown", "fast", key)
+        strings: dict[str, str] = {}
+        for outcome in tools.parser.parse_many(requests):
+            assert outcome.parsed is not None, outcome.fault
+            chunks = tools.chunker.chunk(outcome.parsed)
+            workspace.store.put_parsed(outcome.content_hash, recipe.parser.version, outcome.parsed)
+            workspace.store.put_chunks(outcome.content_hash, recipe.parser.version, recipe.chunker.version, chunks)
+            workspace.catalog.parses.record(recipe.parser.version, outcome.content_hash, len(outcome.parsed.elements), None, None)
+            strings.update({vector_key(tools, chunk.embed_text): chunk.embed_text for chunk in chunks})
+    embed_texts(tools, workspace.settings, strings)
+    workspace.close()
+
+
+def _settings(home: Path, lease_s: float) -> Settings:
+    return load_settings(home=home, lease=f"{lease_s}s", purge_grace=f"{GRACE_S}s", claim_batch=2, parse_workers=1)
+
+
+@dataclass(slots=True)
+class Deployment:
+    """The home, the source's folder and the documents in it."""
+
+    workspace: Workspace
+    folder: Path
+    environment: dict[str, str]
+    documents: list[Document]
+    workers: list[Worker] = field(default_factory=list)
+
+    def start_worker(self) -> Worker:
+        """A new process; it ends with the deployment."""
+        worker = Worker(self.environment)
+        self.workers.append(worker)
+        return worker
+
+    def edit(self) -> None:
+        """Every document steps to its next version: most are edited, one is deleted, one made again."""
+        for document in self.documents:
+            document.step(time.time())
+
+    def settle(self) -> None:
+        """All is indexed: earlier versions must not be seen any more."""
+        for document in self.documents:
+            document.settle(time.time())
+
+    def problems(self) -> list[str]:
+        """What is wrong after a sync that finished: documents not at their newest version, letters dead, id sets that differ."""
+        catalog = self.workspace.catalog
+        found = [f"{catalog.jobs.unfinished()} jobs are unfinished"] if catalog.jobs.unfinished() else []
+        found += [f"dead letter: {letter}" for letter in catalog.lookup.dead_letters()]
+        states = catalog.generations.states(FIRST_VERSION, [document.doc_id for document in self.documents])
+        known = catalog.documents.by_id([document.doc_id for document in self.documents])
+        for document in self.documents:
+            manifest = states[document.doc_id].manifest if document.doc_id in states else {}
+            listed = catalog.lookup.chunk_ids(document.doc_id, FIRST_VERSION)
+            if not (document.chunks == set(manifest) == set(listed)):
+                found.append(f"document {document.number} is not indexed at version {document.version}")
+            row = known.get(document.doc_id)
+            expected = "deleted" if document.version == DELETED else "indexed"
+            if row is not None and row.status != expected:
+                found.append(f"document {document.number} has status {row.status}, not {expected}")
+        differences = self.reconcile().differences
+        return found + [f"{kind}: {rows}" for kind, rows in differences.items() if rows]
+
+    def reconcile(self) -> ReconcileReport:
+        """The three id sets."""
+        version = self.workspace.catalog.deployments.live()
+        return reconcile(self.workspace.catalog, version, self.workspace.toolkit.of(version))
+
+    def remains(self, worker: Worker) -> list[str]:
+        """What is wrong once every grace is over: sweeps until nothing waits to be purged or forgotten, then nothing but live rows is left."""
+        eventually(lambda: self._swept(worker))
+        report = self.reconcile()
+        counts = {"expected": report.expected, "vector": report.vector_rows, "keyword": report.keyword_rows}
+        return self.problems() + ([f"row counts differ: {counts}"] if len(set(counts.values())) > 1 else [])
+
+    def _swept(self, worker: Worker) -> bool:
+        if self.reconcile().passing == 0:
+            return True
+        assert worker.do(Order(sync=False)) is None
+        return False
+
+    def purges_wait(self) -> bool:
+        """Whether rows are due to be purged now."""
+        return any(row.purges for row in self.workspace.catalog.jobs.waiting(self.workspace.settings.purge_grace))
+
+
+def eventually(condition: Callable[[], bool]) -> None:
+    """Wait for a condition. Raises AssertionError at the deadline."""
+    deadline = time.monotonic() + DEADLINE_S
+    pause = Event()
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        pause.wait(POLL_S)
+
+
+@contextmanager
+def deployed(template: Path, place: Path, lease_s: float = LEASE_S) -> Iterator[Deployment]:
+    """A copy of the template with an empty source. Its workers are ended at the end."""
+    home, folder = place / "home", place / "surveys"
+    folder.mkdir()
+    shutil.copytree(template, home)
+    settings = _settings(home, lease_s)
+    environment = {
+        "PRIMER_HOME": str(home),
+        "PRIMER_LEASE": f"{lease_s}s",
+        "PRIMER_PURGE_GRACE": f"{GRACE_S}s",
+        "PRIMER_CLAIM_BATCH": str(settings.claim_batch),
+        "PRIMER_PARSE_WORKERS": str(settings.parse_workers),
+        "PRIMER_EMBEDDING_THREADS": "1",
+    }
+    workspace = Workspace(settings)
+    workspace.catalog.sources.add(_source(settings, folder))
+    deployment = Deployment(workspace, folder, environment, [_document(workspace, folder, n) for n in range(DOCUMENTS)])
+    try:
+        yield deployment
+    finally:
+        for worker in deployment.workers:
+            worker.close()
+        workspace.close()
+
+
+def _source(settings: Settings, folder: Path) -> Source:
+    return Source(
+        source_id=SOURCE,
+        tenant_id=settings.tenant,
+        library=settings.library,
+        type="drive",
+        settings={"root": str(folder), "groups": list(GROUPS)},
+        sync="poll",
+        poll_interval_s=30,
+        scan=0,
+        held_digest=None,
+        held_count=0,
+        held_at=None,
+        last_synced_at=None,
+        last_error=None,
+        removed_at=None,
+    )
+
+
+def _document(workspace: Workspace, folder: Path, number: int) -> Document:
+    """A document that has not been written yet; each begins somewhere else in the round of versions."""
+    recipe = workspace.catalog.deployments.live().recipe
+    identity = doc_id(SOURCE, f"survey-{number}.md")
+    ids: dict[int, frozenset[str]] = {}
+    for version, sections in enumerate(VERSIONS):
+        if sections is not None:
+            key = content_hash(text_of(number, sections).encode())
+            chunks = workspace.store.get_chunks(key, recipe.parser.version, recipe.chunker.version)
+            _check_marks(chunks, [mark_of(number, *section) for section in sections.items()])
+            ids[version] = frozenset(chunk.id_in(identity) for chunk in chunks)
+    document = Document(number, folder / f"survey-{number}.md", identity, ids)
+    assert shared_passages(document)
+    document.version = (number - 1) % len(VERSIONS)
+    return document
+
+
+def _check_marks(chunks: tuple[Chunk, ...], marks: list[str]) -> None:
+    held = [[mark for mark in marks if f" {mark} " in chunk.text] for chunk in chunks]
+    assert held == [[mark] for mark in marks], "each section is to be one passage with its own mark"
+
+
+@contextmanager
+def reading(deployment: Deployment, log: Path) -> Iterator[Callable[[], Verdict]]:
+    """A reader at work in another process. What is yielded stops it and gives the verdict on all its reads."""
+    ready, stop = FORKED.Event(), FORKED.Event()
+    process = FORKED.Process(target=poll, args=(deployment.environment, log, ready, stop), daemon=True)
+    process.start()
+
+    def finish() -> Verdict:
+        stop.set()
+        process.join(DEADLINE_S)
+        assert process.exitcode == 0, f"the reader ended with exit code {process.exitcode}"
+        return judge(log, deployment.documents, GRACE_S)
+
+    try:
+        assert ready.wait(DEADLINE_S), "the reader did not begin"
+        yield finish
+    finally:
+        stop.set()
+        process.join(DEADLINE_S)
+        if process.is_alive():
+            process.kill()
+            process.join()
