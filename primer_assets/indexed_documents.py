@@ -101,7 +101,7 @@ def _flip_of(write: PlannedWrite, old: Mapping[str, int]) -> Flip:
         manifest=plan.manifest,
         removed=removed_rows(old, plan.manifest),
         chunks=records,
-        acl_id=write.job.acl_id or "",
+        acl_id=write.acl_id,
         counts=counts if write.job.operation is Operation.UPSERT else {},
     )
 

@@ -1,5 +1,6 @@
 """Partitions: the grid of bucket × index version that documents move through, and the sources."""
 
+import warnings
 from collections.abc import Sequence
 
 import dagster as dg
@@ -7,6 +8,9 @@ import dagster as dg
 from primer_core.buckets import bucket_names
 from primer_core.failures import PrimerError
 from primer_resources.settings import load_settings
+
+# `backfill_policy` has been marked as beta since 1.4 and is what range runs rest on; its warning would stand in every log six times.
+warnings.filterwarnings("ignore", message="Parameter `backfill_policy`", category=dg.BetaWarning)
 
 BUCKET, INDEX_VERSION, SOURCE = "bucket", "index_version", "source"
 MAX_PARTITIONS_PER_RUN = 4

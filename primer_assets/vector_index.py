@@ -52,12 +52,7 @@ def vector_index(
 
 def _write(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint: Checkpoint) -> None:
     checkpoint("claimed")
-    states = run.catalog.generations.open(batch, run.owner)
-    writes = []
-    for job in batch:
-        state = states.get(job.job_id)
-        if state is not None:
-            writes.append(plan_one(run, job, state, state.claimed_generation))
+    writes = [plan_one(run, job, state) for job, state in run.catalog.generations.open(batch, run.owner)]
     run.catalog.generations.intend(
         run.version.name,
         ((write.job, write.plan.generation, [planned.row_id for planned in write.plan.added]) for write in writes),

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from primer_assets.stage_run import StageRun
+from primer_core.failures import SystemFault
 from primer_core.stages import WRITE, Operation
 from primer_core.write_plan import PlannedChunk, WritePlan, plan_write
 from primer_resources.catalog.generations import WriteState
@@ -24,11 +25,14 @@ class PlannedWrite:
     """One held document and what its write does."""
 
     job: Job
+    acl_id: str
     plan: WritePlan
 
 
-def plan_one(run: StageRun, job: Job, state: WriteState, generation: int) -> PlannedWrite:
-    """The write of one job. A permission change writes the passages that the rows hold now; a delete writes none."""
+def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:
+    """The write of one job whose generation is open. A permission change writes the passages that the rows hold; a delete writes none."""
+    if job.generation is None or job.acl_id is None:
+        raise SystemFault(f"job {job.job_id} of document {job.doc_id} has no open generation, so its rows would be wrong")
     recipe = run.version.recipe
     content = state.content_hash if job.operation is Operation.ACL else job.content_hash
     gone = job.operation is Operation.DELETE or content is None
@@ -36,7 +40,7 @@ def plan_one(run: StageRun, job: Job, state: WriteState, generation: int) -> Pla
     if job.operation is Operation.ACL:
         made = tuple(chunk for chunk in made if chunk.id_in(job.doc_id) in state.manifest)
     rewrite = state.acl_id is not None and state.acl_id != job.acl_id
-    return PlannedWrite(job, plan_write(job.doc_id, made, state.manifest, generation, rewrite))
+    return PlannedWrite(job, job.acl_id, plan_write(job.doc_id, made, state.manifest, job.generation, rewrite))
 
 
 def plans_in_hand(run: StageRun, buckets: Sequence[str]) -> Iterator[PlannedWrite]:
@@ -47,26 +51,24 @@ def plans_in_hand(run: StageRun, buckets: Sequence[str]) -> Iterator[PlannedWrit
         states = run.catalog.generations.states(run.version.name, {job.doc_id for job in part})
         for job in part:
             if job.generation is not None:
-                yield plan_one(run, job, states[job.doc_id], job.generation)
+                yield plan_one(run, job, states[job.doc_id])
 
 
 def rows_of(write: PlannedWrite, tenant_id: str, library: str, vectors: Mapping[str, Vector]) -> list[IndexRow]:
     """The rows that a write adds; `vectors` maps row_id → vector, shape (dims,), and may be empty for the keyword index."""
-    return [
-        _row(write.job, planned, write.plan.generation, tenant_id, library, vectors.get(planned.row_id)) for planned in write.plan.added
-    ]
+    return [_row(write, planned, tenant_id, library, vectors.get(planned.row_id)) for planned in write.plan.added]
 
 
-def _row(job: Job, planned: PlannedChunk, generation: int, tenant_id: str, library: str, vector: Vector | None) -> IndexRow:
+def _row(write: PlannedWrite, planned: PlannedChunk, tenant_id: str, library: str, vector: Vector | None) -> IndexRow:
     chunk = planned.chunk
     return IndexRow(
         row_id=planned.row_id,
         chunk_id=planned.chunk_id,
-        added_gen=generation,
+        added_gen=write.plan.generation,
         tenant_id=tenant_id,
         library=library,
-        doc_id=job.doc_id,
-        acl_ids=(job.acl_id or "",),
+        doc_id=write.job.doc_id,
+        acl_ids=(write.acl_id,),
         heading_path=chunk.heading_path,
         page=chunk.pages[0] if chunk.pages else None,
         ordinal=chunk.ordinal,

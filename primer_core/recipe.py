@@ -65,3 +65,14 @@ class Recipe:
     def from_json(data: dict[str, Any]) -> "Recipe":
         """The recipe back from the catalog's JSON."""
         return Recipe(ParserSpec(**data["parser"]), ChunkerSpec(**data["chunker"]), EmbeddingSpec(**data["embedding"]))
+
+
+def recipe_difference(sealed: Recipe, present: Recipe) -> str:
+    """What differs between a sealed recipe and the present one, in words; the parts and fields that are equal are left out."""
+    differences = []
+    then, now = sealed.to_json(), present.to_json()
+    for part in then:
+        for name, value in then[part].items():
+            if now[part][name] != value:
+                differences.append(f"{part} {name} {value!r}, and here it is {now[part][name]!r}")
+    return "; ".join(differences) or "the same recipe"

@@ -12,7 +12,8 @@ BEATS_A_LEASE = 3
 
 
 class Heartbeat:
-    """While it is entered, calls every renewal at a third of the lease, in a thread of its own.
+    """While it is entered, calls every renewal at a third of the lease, in a thread of its own; and once more at the end, so that
+    the next step, which begins some time later, finds a whole lease.
 
     A renewal that fails is tried again at the next beat: if the lease is lost meanwhile, the guard of the next transition says so.
     """
@@ -25,11 +26,14 @@ class Heartbeat:
 
     def _beat(self) -> None:
         while not self._stopped.wait(self._pause):
-            for renew in self._renewals:
-                try:
-                    renew()
-                except SystemFault:
-                    continue
+            self._renew()
+
+    def _renew(self) -> None:
+        for renew in self._renewals:
+            try:
+                renew()
+            except SystemFault:
+                continue
 
     def __enter__(self) -> "Heartbeat":
         self._thread.start()
@@ -38,3 +42,4 @@ class Heartbeat:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stopped.set()
         self._thread.join()
+        self._renew()

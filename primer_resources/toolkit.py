@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from primer_core.failures import PrimerError
-from primer_core.recipe import Recipe
+from primer_core.recipe import Recipe, recipe_difference
 from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.chunker.base import Chunker
 from primer_resources.embedder.base import Embedder, EmbeddingCache
@@ -49,8 +49,8 @@ class Toolkit:
         if tools is None:
             if version.recipe != self.recipe:
                 raise PrimerError(
-                    f"index version {version.name} was made with {version.recipe}, but the settings and libraries here make {self.recipe}; "
-                    "set them back, or make a new index version"
+                    f"index version {version.name} was made with {recipe_difference(version.recipe, self.recipe)}: set it back, "
+                    "or `primer reset` and index anew"
                 )
             tools = self._tools[version.name] = self._make(version)
         return tools

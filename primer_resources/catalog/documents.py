@@ -147,12 +147,13 @@ class Documents:
         Returns False where a tombstone of the same or a newer version stands.
         """
         values = _place(place) | _facts(version) | {"seen_scan": scan, "deleted_at": None, "canonical_doc_id": doc_id}
+        # RETURNING, since SQLAlchemy does not keep the row count of an INSERT on Postgres.
         added = connection.execute(
-            insert_if_absent(self._db, documents).values(
-                doc_id=doc_id, source_id=source.source_id, tenant_id=source.tenant_id, library=source.library, **values
-            )
+            insert_if_absent(self._db, documents)
+            .values(doc_id=doc_id, source_id=source.source_id, tenant_id=source.tenant_id, library=source.library, **values)
+            .returning(documents.c.doc_id)
         )
-        if added.rowcount == 1:
+        if added.one_or_none() is not None:
             return True
         revived = connection.execute(
             update(documents)

@@ -1,7 +1,7 @@
 """Generations: intents before the indexes are written, the flip that makes rows count, and the purges after it."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -113,14 +113,15 @@ class Generations:
         self._db = database
         self._lanes = lanes
 
-    def open(self, held: Sequence["Job"], owner: str) -> dict[int, WriteState]:
+    def open(self, held: Sequence["Job"], owner: str) -> list[tuple["Job", WriteState]]:
         """Give each job that is still the owner's a generation of its own; intents of earlier tries become purges.
 
-        Returns job_id → state. The document's present ACL id is kept on the job, so that all steps write and flip the same.
+        Returns each job as it stands now, with the state. The document's present ACL id is kept on the job, so that all steps
+        write and flip the same.
         A fresh generation a try means that a holder that lost its lease can never write the rows of the next one.
         """
         now = self._db.now()
-        states: dict[int, WriteState] = {}
+        opened: list[tuple[Job, WriteState]] = []
         with self._db.begin() as connection:
             for job in held:
                 key = {"doc_id": job.doc_id, "index_version": job.index_version}
@@ -140,11 +141,13 @@ class Generations:
                         generation=row.claimed_generation,
                         acl_id=select(documents.c.acl_id).where(documents.c.doc_id == job.doc_id).scalar_subquery(),
                     )
-                )
-                if mine.rowcount:
+                    .returning(jobs.c.acl_id)
+                ).one_or_none()
+                if mine is not None:
                     bury_intents(connection, job.index_version, job.doc_id, now, before=row.claimed_generation)
-                    states[job.job_id] = WriteState(**row._mapping)
-        return states
+                    now_held = replace(job, generation=row.claimed_generation, acl_id=mine.acl_id)
+                    opened.append((now_held, WriteState(**row._mapping)))
+        return opened
 
     def states(self, index_version: str, doc_ids: Collection[str]) -> dict[str, WriteState]:
         """doc_id → state of documents that have one in the index version."""

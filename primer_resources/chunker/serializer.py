@@ -7,6 +7,7 @@ table's separator row is always the same, so one cell that turns into a number d
 
 import re
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from docling_core.transforms.chunker.hierarchical_chunker import ChunkingDocSerializer
@@ -27,6 +28,8 @@ from primer_core.sentences import joins_tightly
 from primer_resources.chunker.marked import closing, opening, page_note, plain, section_tag
 from primer_resources.chunker.pieces import separator
 
+PRINTED_LAYERS = (ContentLayer.BODY, ContentLayer.NOTES)
+"""The body, and the notes that a speaker wrote under a slide."""
 _LIST_MARKER = re.compile(r"(?:[-*+]|\d+\.) ")
 _PLACEHOLDER = re.compile(r"<!-- (?:missing-[a-z-]+|formula-not-decoded|image) -->")
 
@@ -98,8 +101,21 @@ class MarkedDocSerializer(ChunkingDocSerializer):
     inline_serializer: MarkedInlineSerializer = MarkedInlineSerializer()
     table_serializer: MarkedTableSerializer = MarkedTableSerializer()
     params: MarkdownParams = MarkdownParams(
-        image_mode=ImageRefMode.PLACEHOLDER, image_placeholder="", escape_underscores=False, escape_html=False, compact_tables=True
+        layers=set(PRINTED_LAYERS),
+        image_mode=ImageRefMode.PLACEHOLDER,
+        image_placeholder="",
+        escape_underscores=False,
+        escape_html=False,
+        compact_tables=True,
     )
+
+    @cached_property
+    def _left_out(self) -> set[str]:
+        return super().get_excluded_refs()
+
+    def get_excluded_refs(self, **kwargs: Any) -> set[str]:
+        """References that are not printed. The parameters never change here, so they are worked out once and not for every item."""
+        return self._left_out
 
     def serialize_bold(self, text: str, **kwargs: Any) -> str:
         """Bold, marked."""
@@ -149,7 +165,7 @@ def _free_satellites(doc: DoclingDocument) -> None:
     """
     for item in (*doc.tables, *doc.pictures):
         item.footnotes = []
-        if item.content_layer is not ContentLayer.BODY or _in_table(item, doc):
+        if item.content_layer not in PRINTED_LAYERS or _in_table(item, doc):
             item.captions = []
 
 

@@ -98,7 +98,9 @@ class SentenceTransformerEmbedder:
         import torch
         from safetensors import SafetensorError
         from sentence_transformers import SentenceTransformer
+        from transformers.utils import logging as transformers_logging
 
+        transformers_logging.disable_progress_bar()  # it writes over a person's own progress bar and into every log
         if self._threads:
             torch.set_num_threads(self._threads)
         try:

@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -55,7 +55,7 @@ def test_no_other_ranges_would_sweep_fewer_idle_buckets(waiting: set[str], most:
     for pieces in range(1, min(most, len(places)) + 1):
         for cuts in combinations(range(1, len(places)), pieces - 1):
             bounds = [0, *cuts, len(places)]
-            best = min(best, sum(places[b - 1] - places[a] + 1 for a, b in zip(bounds, bounds[1:], strict=False)))
+            best = min(best, sum(places[b - 1] - places[a] + 1 for a, b in pairwise(bounds)))
     assert len(swept(merge_ranges(waiting, NAMES, most))) == (best if places else 0)
 
 

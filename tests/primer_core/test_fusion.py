@@ -15,7 +15,7 @@ def test_scores_are_the_sum_of_reciprocal_ranks() -> None:
 
 
 def test_what_both_lists_hold_comes_before_what_one_holds_first() -> None:
-    assert [key for key, _ in reciprocal_rank_fusion([["only", "both"], ["other", "both"]])][0] == "both"
+    assert next(key for key, _ in reciprocal_rank_fusion([["only", "both"], ["other", "both"]])) == "both"
 
 
 @given(ranking, ranking)

@@ -49,7 +49,15 @@ def test_heading_overlap_and_text_of_a_chunk_are_kept_apart(one: tuple[list[str]
 
 
 def test_a_heading_that_moves_into_the_text_is_another_chunk() -> None:
-    shapes = [((), "", "ab"), (("a",), "", "b"), ((), "a", "b"), (("a", "b"), "", ""), (("ab",), "", ""), (("",), "", "ab"), (("", ""), "", "ab")]
+    shapes = [
+        ((), "", "ab"),
+        (("a",), "", "b"),
+        ((), "a", "b"),
+        (("a", "b"), "", ""),
+        (("ab",), "", ""),
+        (("",), "", "ab"),
+        (("", ""), "", "ab"),
+    ]
     keys = [ids.chunk_key(*shape) for shape in shapes]
     assert all(a != b for a, b in combinations(keys, 2))
 

@@ -18,7 +18,9 @@ def at(second: int) -> datetime:
 
 
 def view(generation: int, previous: int, flipped: int | None, previously: int | None) -> DocumentView:
-    return DocumentView("d", generation, previous, None if flipped is None else at(flipped), None if previously is None else at(previously), "a", False)
+    return DocumentView(
+        "d", generation, previous, None if flipped is None else at(flipped), None if previously is None else at(previously), "a", False
+    )
 
 
 def test_a_search_that_began_before_the_flip_sees_the_generation_before() -> None:

@@ -24,7 +24,10 @@ from tests.system.crash_worker import DEADLINE_S, FORKED, Order, Worker
 SOURCE = "surveys"
 GRACE_S = 2.0
 """Longer than the reads of the tests on a machine with work to do; those that take longer are not counted."""
-LEASE_S = 2.0
+LEASE_S = 3.0
+"""Longer than Dagster takes from one step to the next on a busy machine: nothing renews a lease in between."""
+BUCKETS = 2
+"""Dagster writes an event a bucket and step, and each costs a commit."""
 POLL_S = 0.05
 
 
@@ -57,7 +60,7 @@ def build_template(home: Path) -> None:
 
 
 def _settings(home: Path, lease_s: float) -> Settings:
-    return load_settings(home=home, lease=f"{lease_s}s", purge_grace=f"{GRACE_S}s", claim_batch=2, parse_workers=1)
+    return load_settings(home=home, buckets=BUCKETS, lease=f"{lease_s}s", purge_grace=f"{GRACE_S}s", claim_batch=2, parse_workers=1)
 
 
 @dataclass(slots=True)
@@ -146,6 +149,7 @@ def deployed(template: Path, place: Path, lease_s: float = LEASE_S) -> Iterator[
     settings = _settings(home, lease_s)
     environment = {
         "PRIMER_HOME": str(home),
+        "PRIMER_BUCKETS": str(BUCKETS),
         "PRIMER_LEASE": f"{lease_s}s",
         "PRIMER_PURGE_GRACE": f"{GRACE_S}s",
         "PRIMER_CLAIM_BATCH": str(settings.claim_batch),

@@ -43,7 +43,8 @@ def text_of(document: int, sections: Sections) -> str:
     for section, revision in sections.items():
         mark = mark_of(document, section, revision)
         middle = [
-            f"The {WORDS[(section + n) % 10]} moves {WORDS[(document + 3 * n) % 10]} and {COMMON_WORD} in year {n}." for n in range(SENTENCES)
+            f"The {WORDS[(section + n) % 10]} moves {WORDS[(document + 3 * n) % 10]} and {COMMON_WORD} in year {n}."
+            for n in range(SENTENCES)
         ]
         parts.append(f"## Section {section}\n\nPassage {mark} tells of {COMMON_WORD}. {' '.join(middle)}\n")
     return "\n".join(parts)

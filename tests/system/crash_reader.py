@@ -1,7 +1,9 @@
 """A reader in a process of its own: reads the whole of both indexes through the gate, over and over, and logs what it was shown."""
 
 import json
+import os
 import re
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from multiprocessing.synchronize import Event
@@ -28,8 +30,7 @@ MARK = re.compile(r"mark\d+x\d+x\d+")
 
 def poll(environment: Mapping[str, str], log: Path, ready: Event, stop: Event) -> None:
     """Read until told to stop, a line of JSON a read."""
-    import os
-
+    warnings.filterwarnings("ignore")
     os.environ.update(environment)
     workspace = Workspace(load_settings())
     looking = Looking(workspace)

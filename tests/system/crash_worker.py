@@ -1,12 +1,13 @@
 """A process that does what `primer sync` does, through the real Dagster assets, and stops itself at a boundary when told to.
 
-Forked from a server that has Dagster loaded and neither LanceDB nor torch, so that a new process costs little. A worker never needs the
+Forked from a server that has Dagster loaded and neither Primer nor LanceDB, so that a new process costs little. A worker never needs the
 model: the tests put every vector into the embedding cache beforehand.
 """
 
 import multiprocessing
 import os
 import signal
+import warnings
 from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,10 @@ LISTING = "listing"
 """A boundary of our own: the source is taken and not listed yet."""
 
 FORKED = multiprocessing.get_context("forkserver")
-FORKED.set_forkserver_preload(["primer.definitions", "primer.workspace", "primer.syncing", "lance_namespace", "pandas", __name__])
+FORKED.set_forkserver_preload(
+    ["dagster", "sqlalchemy", "alembic", "pydantic_settings", "pyarrow.dataset", "lance_namespace", "pandas", __name__]
+)
+"""Nothing of Primer: its partitions are fixed by the environment when it is loaded. Nothing that starts threads that do work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ class Trap:
 
 def work(environment: Mapping[str, str], orders: Connection) -> None:
     """Do orders until None comes. Answers each with None, or with the words of the error that ended it."""
+    warnings.filterwarnings("ignore")
     os.environ.update(environment)
     import dagster as dg
 

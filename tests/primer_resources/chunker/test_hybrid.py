@@ -310,3 +310,15 @@ def test_no_word_of_the_wiki_is_lost(corpus: Any, chunker: HybridChunker, packed
                 wanted.update(WORD.findall(item.text))
         missing = {word for word in wanted - found if word not in headings}
         assert not missing, path
+
+
+def test_speaker_notes_are_words_too(chunker: HybridChunker, packed: Packed) -> None:
+    from docling_core.types.doc import ContentLayer, DocItemLabel, DoclingDocument
+
+    document = DoclingDocument(name="slides")
+    document.add_text(label=DocItemLabel.TEXT, text="On the slide.")
+    document.add_text(label=DocItemLabel.TEXT, text="Said aloud.", content_layer=ContentLayer.NOTES)
+    document.add_text(label=DocItemLabel.PAGE_FOOTER, text="page 7", content_layer=ContentLayer.FURNITURE)
+    text = "\n".join(chunk.text for chunk in chunker.chunk(packed(document)))
+    assert "Said aloud." in text
+    assert "page 7" not in text

@@ -1,0 +1,153 @@
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from random import Random
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import event, insert, inspect
+from sqlalchemy.exc import IntegrityError
+
+from primer_core.failures import PrimerError, SystemFault
+from primer_core.stages import WRITE
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.schema import LIVE_STATES, acls, jobs, metadata
+from primer_resources.clock import SystemClock
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, START, VERSION, World
+
+ACL = {"acl_id": "a", "tenant_id": "t", "source_id": "s", "scope": "", "allow_groups": [], "readable": True, "updated_at": START}
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    made = Database(database_url, SystemClock())
+    yield made
+    made.close()
+
+
+def _default_differs(_context: Any, _found: Any, _wanted: Any, found_default: str | None, *_rest: Any) -> bool | None:
+    """Alembic strips the quotes from SQLite's defaults, but not from an empty one; None leaves the answer to it."""
+    return False if found_default == "('')" else None
+
+
+def test_the_migrations_make_exactly_the_schema_of_the_tables(database: Database) -> None:
+    database.migrate()
+    with database.read() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": _default_differs})
+        assert compare_metadata(context, metadata) == []
+
+
+def _conditions(database: Database) -> dict[str, set[str]]:
+    """Index → the words of its condition, as the database has them: autogenerate does not compare conditions."""
+    found = {}
+    for table in metadata.tables:
+        for index in inspect(database.engine).get_indexes(table):
+            condition = index.get("dialect_options", {}).get(f"{database.engine.dialect.name}_where")
+            if condition is not None:
+                found[str(index["name"])] = set(re.findall(r"[a-z_]{4,}|[A-Z]{3,}", str(condition))) - {
+                    "text",
+                    "character",
+                    "varying",
+                    "ARRAY",
+                }
+    return found
+
+
+def test_partial_indexes_hold_what_the_queries_ask_for(database: Database) -> None:
+    database.migrate()
+    found = _conditions(database)
+    assert {"state", *LIVE_STATES} <= found["ix_jobs_live"]
+    assert {"indexed", "superseded"} <= found["ix_jobs_finished"]
+    assert "indexed" not in found["ix_jobs_live"]
+    assert "dead" in found["ix_jobs_dead"]
+    assert "done_at" in found["ix_purges_due_waiting"]
+    assert "NOT" not in found["ix_purges_due_waiting"]
+    assert {"done_at", "NOT"} <= found["ix_purges_due_done"]
+    assert "deleted_at" in found["ix_documents_unseen"]
+
+
+def test_what_waits_is_found_by_its_index_whatever_the_corpus(world: World) -> None:
+    catalog = world.catalog
+    seen: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any) -> None:
+        seen.append((statement, parameters))
+
+    event.listen(catalog.database.engine, "before_cursor_execute", note)
+    catalog.jobs.claim(WRITE, VERSION, BUCKETS, "run-a", LEASE, 5)
+    catalog.jobs.waiting(LEASE)
+    catalog.jobs.unfinished()
+    catalog.jobs.next_due()
+    catalog.jobs.renew("run-a", LEASE)
+    catalog.jobs.release("run-a")
+    catalog.jobs.prune(START, 5)
+    catalog.lookup.dead_letters()
+    catalog.generations.due(VERSION, BUCKETS, LEASE, 5)
+    event.remove(catalog.database.engine, "before_cursor_execute", note)
+    asked = [(statement, parameters) for statement, parameters in seen if re.search(r"\b(jobs|purges_due)\b", statement)]
+    assert len(asked) >= 12
+    for statement, parameters in asked:
+        with catalog.database.read() as connection:
+            if catalog.database.is_sqlite:
+                plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters).all()
+                scans = [row[-1] for row in plan if re.fullmatch(r"SCAN (jobs|purges_due)", row[-1])]
+            else:
+                # A few rows are always read in order; asked not to, the planner shows whether it has another way.
+                connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
+                plan = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).all()
+                scans = [row[0] for row in plan if re.search(r"Seq Scan on (jobs|purges_due)", row[0])]
+        assert scans == [], statement
+
+
+def test_a_second_migration_changes_nothing(database: Database) -> None:
+    database.migrate()
+    database.migrate()
+    database.require_migrated()
+
+
+def test_a_catalog_that_was_never_made_says_what_to_run(database: Database) -> None:
+    with pytest.raises(PrimerError, match=r"is at schema none, this Primer needs .*run `primer init`"):
+        database.require_migrated()
+
+
+def test_drop_all_leaves_nothing(database: Database) -> None:
+    database.migrate()
+    database.drop_all()
+    assert inspect(database.engine).get_table_names() == []
+
+
+def test_times_come_back_aware_in_utc_and_compare_across_zones(world: World) -> None:
+    local = datetime(2026, 3, 29, 3, 30, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    with world.catalog.database.begin() as connection:
+        connection.execute(insert(acls), ACL | {"updated_at": local})
+    (stored,) = world.rows(acls)
+    assert stored.updated_at == local
+    assert stored.updated_at.tzinfo is UTC
+    assert world.rows(acls, updated_at=local.astimezone(UTC)) == [stored]
+
+
+def test_a_time_without_a_zone_is_refused(world: World) -> None:
+    with pytest.raises(Exception, match="has no zone"), world.catalog.database.read() as connection:
+        connection.execute(jobs.select().where(jobs.c.created_at < datetime(2026, 1, 1)))  # noqa: DTZ001
+
+
+def test_a_failed_transaction_leaves_nothing(world: World) -> None:
+    before = world.snapshot()
+    with pytest.raises(IntegrityError), world.catalog.database.begin() as connection:
+        connection.execute(insert(acls), [ACL, ACL | {"acl_id": "b"}, ACL])
+    assert world.snapshot() == before
+
+
+def test_a_database_that_cannot_be_reached_is_the_systems_fault_and_hides_the_password(tmp_path: Any) -> None:
+    catalog = Catalog(f"postgresql://me:secret@/none?host={tmp_path}", SystemClock(), Random(1))
+    with pytest.raises(SystemFault, match="catalog postgresql") as caught:
+        catalog.now()
+    assert "secret" not in str(caught.value)
+
+
+def test_a_url_that_is_none_is_named() -> None:
+    with pytest.raises(PrimerError, match="PRIMER_DATABASE_URL = 'nonsense'"):
+        Database("nonsense", SystemClock())
