@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
 from primer_core.failures import PrimerError
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
@@ -33,9 +34,15 @@ class Materialiser:
         self._run(keys, {SWEEP_TAG: sweep_tag(sweep), RANGE_START: first, RANGE_END: last}, None)
 
     def _run(self, keys: list[dg.AssetKey], tags: Mapping[str, str], partition: str | None) -> dict[str, Any]:
+        close_dead_runs(self.instance)
         job = build_defs(self.overrides).resolve_implicit_global_asset_job_def()
         result = job.execute_in_process(
-            run_config=_QUIET, instance=self.instance, asset_selection=keys, tags=dict(tags), partition_key=partition, raise_on_error=False
+            run_config=_QUIET,
+            instance=self.instance,
+            asset_selection=keys,
+            tags={**tags, PROCESS_TAG: process_tag()},
+            partition_key=partition,
+            raise_on_error=False,
         )
         if not result.success:
             raise PrimerError(_first_failure(result))

@@ -1,14 +1,17 @@
 """`chunks`: parsed documents cut into passages that fit the embedding model."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
 import dagster as dg
 
 from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
 from primer_assets.stage_run import SYSTEM_RETRY, StageRun, Tally, drain, plain_errors
-from primer_core.chunks import diff_chunks
-from primer_core.failures import DocumentFault
+from primer_core.chunks import Chunk, diff_chunks
 from primer_core.stages import CHUNK
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.jobs import Job
+from primer_resources.chunker.base import ChunkRequest
 from primer_resources.document_store import DocumentStore
 from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
@@ -40,23 +43,41 @@ def chunks(
 
 def _chunk(run: StageRun, batch: list[Job], tally: Tally) -> None:
     parser, chunker = run.version.recipe.parser.version, run.version.recipe.chunker.version
-    states = run.catalog.generations.states(run.version.name, {job.doc_id for job in batch})
+    by_content: dict[str, list[Job]] = defaultdict(list)
     for job in batch:
-        content_hash = job.content_hash or ""
-        if not run.store.has_chunks(content_hash, parser, chunker):
-            try:
-                made = run.tools.chunker.chunk(run.store.get_parsed(content_hash, parser))
-            except DocumentFault as fault:
-                run.catalog.jobs.fail(CHUNK, job, run.owner, fault)
-                tally.fail(fault)
-                continue
-            run.store.put_chunks(content_hash, parser, chunker, made)
+        by_content[job.content_hash or ""].append(job)
+    missing = []
+    for content_hash, jobs in by_content.items():
+        if run.store.has_chunks(content_hash, parser, chunker):
+            _finish(run, jobs, run.store.get_chunks(content_hash, parser, chunker), tally)
         else:
-            made = run.store.get_chunks(content_hash, parser, chunker)
+            missing.append(content_hash)
+    for outcome in run.tools.chunker.chunk_many(_requests(run, missing, by_content)) if missing else ():
+        jobs = by_content[outcome.content_hash]
+        if outcome.fault is None:
+            run.store.put_chunks(outcome.content_hash, parser, chunker, outcome.chunks)
+            _finish(run, jobs, outcome.chunks, tally)
+            continue
+        for job in jobs:
+            run.catalog.jobs.fail(CHUNK, job, run.owner, outcome.fault)
+            tally.fail(outcome.fault)
+
+
+def _requests(run: StageRun, missing: list[str], by_content: dict[str, list[Job]]) -> Iterator[ChunkRequest]:
+    """Parsed documents, read one by one as the workers ask for them."""
+    titles = run.catalog.parses.titles([by_content[content_hash][0].doc_id for content_hash in missing])
+    for content_hash in missing:
+        parsed = run.store.get_parsed(content_hash, run.version.recipe.parser.version)
+        yield ChunkRequest(content_hash, parsed, titles[by_content[content_hash][0].doc_id])
+
+
+def _finish(run: StageRun, jobs: list[Job], made: Sequence[Chunk], tally: Tally) -> None:
+    states = run.catalog.generations.states(run.version.name, {job.doc_id for job in jobs})
+    for job in jobs:
         state = states.get(job.doc_id)
         diff = diff_chunks([chunk.id_in(job.doc_id) for chunk in made], {} if state is None else state.manifest)
         tally.counts["chunks"] += len(made)
         tally.counts["chunks_new"] += len(diff.new)
         tally.counts["chunks_kept"] += len(diff.kept)
         tally.counts["chunks_gone"] += len(diff.gone)
-        run.catalog.jobs.complete(CHUNK, [job], run.owner, {})
+    run.catalog.jobs.complete(CHUNK, jobs, run.owner, {})

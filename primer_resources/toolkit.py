@@ -2,23 +2,26 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from primer_core.failures import PrimerError
 from primer_core.recipe import Recipe, recipe_difference
 from primer_resources.catalog.deployments import IndexVersion
-from primer_resources.chunker.base import Chunker
+from primer_resources.chunker.base import ChunkService
 from primer_resources.embedder.base import Embedder, EmbeddingCache
 from primer_resources.index_base import KeywordIndex, VectorIndex
 from primer_resources.parser.base import Parser
 from primer_resources.settings import Settings
+from primer_resources.workers import WorkerPool
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
     """One index version's tools."""
 
+    pool: WorkerPool[Any]
     parser: Parser
-    chunker: Chunker
+    chunker: ChunkService
     embedder: Embedder
     cache: EmbeddingCache
     vectors: VectorIndex
@@ -56,17 +59,19 @@ class Toolkit:
         return tools
 
     def _make(self, version: IndexVersion) -> Tools:
-        from primer_resources.chunker.factory import open_chunker
+        from primer_resources.chunker.in_workers import WorkerChunker
         from primer_resources.embedder.cache import LanceEmbeddingCache
         from primer_resources.embedder.sentence_transformer import open_embedder
         from primer_resources.keyword_index.tantivy_index import TantivyKeywordIndex
-        from primer_resources.parser.docling_parser import DoclingParser
+        from primer_resources.parser.docling_parser import DoclingParser, open_worker_pool
         from primer_resources.vector_index.lance_index import LanceVectorIndex
 
         home, recipe = self._settings.home.resolve(), version.recipe
+        pool = open_worker_pool(self._settings)
         return Tools(
-            parser=DoclingParser.from_settings(self._settings),
-            chunker=open_chunker(self._settings),
+            pool=pool,
+            parser=DoclingParser(pool, self._settings.max_file_mb),
+            chunker=WorkerChunker(pool, self._settings),
             embedder=open_embedder(self._settings),
             cache=LanceEmbeddingCache(str(home / "embeddings"), recipe.embedding.version),
             vectors=LanceVectorIndex(str(home / "vectors"), version.name, recipe.embedding),
@@ -76,6 +81,6 @@ class Toolkit:
     def close(self) -> None:
         """End what the tools hold: child processes and index writers."""
         for tools in self._tools.values():
-            tools.parser.close()
+            tools.pool.close()
             tools.keywords.close()
         self._tools.clear()

@@ -134,6 +134,11 @@ class WorkerPool(Generic[K]):
         self._running = False
 
     @property
+    def limits(self) -> WorkerLimits:
+        """What each worker may use."""
+        return self._limits
+
+    @property
     def pids(self) -> tuple[int, ...]:
         """Process ids of the living workers."""
         return tuple(worker.process.pid for worker in self._workers)

@@ -10,6 +10,10 @@ def open_chunker(settings: Settings) -> HybridChunker:
 
     Raises PrimerError where the model or its tokenizer does not load, or where the limit leaves no room for text.
     """
-    files = resolve_model(settings.embedding_model)
-    limit = min(settings.chunk_max_tokens, files.max_tokens(settings.chunk_max_tokens))
-    return HybridChunker(open_counter(files), limit, settings.chunk_overlap_percent)
+    return make_chunker(settings.embedding_model, settings.chunk_max_tokens, settings.chunk_overlap_percent)
+
+
+def make_chunker(model: str, max_tokens: int, overlap_percent: int) -> HybridChunker:
+    """The same from plain values, as a worker process gets them."""
+    files = resolve_model(model)
+    return HybridChunker(open_counter(files), min(max_tokens, files.max_tokens(max_tokens)), overlap_percent)

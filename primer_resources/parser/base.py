@@ -41,7 +41,3 @@ class Parser(Protocol):
     def parse_many(self, requests: Iterable[ParseRequest]) -> Iterator[ParseOutcome]:
         """Outcomes in the order in which they finish, one a request. A poison document is an outcome, never an exception."""
         ...
-
-    def close(self) -> None:
-        """End the child processes."""
-        ...

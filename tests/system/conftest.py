@@ -10,6 +10,4 @@ def crash_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home to copy. Made once a session: parsing and embedding are not what the crash tests are about."""
     from tests.system.crash_deployment import build_template
 
-    home = tmp_path_factory.mktemp("crash") / "template"
-    build_template(home)
-    return home
+    return build_template(tmp_path_factory.mktemp("crash"))

@@ -1,66 +1,82 @@
 """A deployment for the crash tests: a small home with all parses and vectors made beforehand, and the checks of what it holds."""
 
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from threading import Event
 
+from sqlalchemy import select
+
 from primer.reconciling import ReconcileReport, reconcile
 from primer.workspace import FIRST_VERSION, Workspace
-from primer_assets.vectors import embed_texts, vector_key
 from primer_core.chunks import Chunk
 from primer_core.ids import content_hash, doc_id
+from primer_resources.catalog.schema import contents, parsed
 from primer_resources.catalog.sources import Source
-from primer_resources.parser.base import ParseRequest
 from primer_resources.settings import Settings, load_settings
 from tests.system.crash_documents import DELETED, DOCUMENTS, VERSIONS, Document, Verdict, judge, mark_of, shared_passages, text_of
 from tests.system.crash_reader import GROUPS, poll
-from tests.system.crash_worker import DEADLINE_S, FORKED, Order, Worker
+from tests.system.crash_worker import DEADLINE_S, FORKED, Order, Worker, working
 
 SOURCE = "surveys"
 GRACE_S = 2.0
 """Longer than the reads of the tests on a machine with work to do; those that take longer are not counted."""
 LEASE_S = 3.0
 """Longer than Dagster takes from one step to the next on a busy machine: nothing renews a lease in between."""
+WARM_LEASE_S = 90.0
 BUCKETS = 2
 """Dagster writes an event a bucket and step, and each costs a commit."""
 POLL_S = 0.05
 
 
-def build_template(home: Path) -> None:
-    """Make a deployment and put every version's parse, chunks and vectors into its stores, under the hashes of what made them."""
-    workspace = Workspace(_settings(home, LEASE_S))
-    workspace.create()
-    recipe = workspace.catalog.deployments.live().recipe
-    tools = workspace.toolkit.of(workspace.catalog.deployments.live())
-    texts = [text_of(n, sections).encode() for n in range(DOCUMENTS) for sections in VERSIONS if sections is not None]
-    with tempfile.TemporaryDirectory() as folder:
-        requests = []
-        for text in texts:
-            path = Path(folder) / content_hash(text)
-            path.write_bytes(text)
-            requests.append(ParseRequest(path.name, path, "survey.md"))
-            key = workspace.store.put_content(path, path.name)
-            with workspace.catalog.database.begin() as connection:
-                workspace.catalog.documents.add_content(connection, path.name, len(text), "text/markdown", "fast", key)
-        strings: dict[str, str] = {}
-        for outcome in tools.parser.parse_many(requests):
-            assert outcome.parsed is not None, outcome.fault
-            chunks = tools.chunker.chunk(outcome.parsed)
-            workspace.store.put_parsed(outcome.content_hash, recipe.parser.version, outcome.parsed)
-            workspace.store.put_chunks(outcome.content_hash, recipe.parser.version, recipe.chunker.version, chunks)
-            workspace.catalog.parses.record(recipe.parser.version, outcome.content_hash, len(outcome.parsed.elements), None, None)
-            strings.update({vector_key(tools, chunk.embed_text): chunk.embed_text for chunk in chunks})
-    embed_texts(tools, workspace.settings, strings)
-    workspace.close()
+def build_template(place: Path) -> Path:
+    """A deployment without documents that has parsed, chunked and embedded every version already. Returns its home.
+
+    Another deployment does that in the ordinary way; what it made is kept under the hashes of what made it, and so is carried over.
+    """
+    warm, home, folder = place / "warm", place / "template", place / "texts"
+    folder.mkdir()
+    for number, (version, sections) in product(range(DOCUMENTS), enumerate(VERSIONS)):
+        if sections is not None:
+            (folder / f"{number}-{version}.md").write_text(text_of(number, sections), encoding="utf-8")
+    made, template = Workspace(_settings(warm, WARM_LEASE_S)), Workspace(_settings(home, LEASE_S))
+    for workspace in (made, template):
+        workspace.create()
+    made.catalog.sources.add(_source(made.settings, folder))
+    with working(_environment(made.settings)) as worker:
+        assert worker.do(Order()) is None
+    assert not made.catalog.lookup.dead_letters()
+    for name in ("store", "embeddings"):
+        shutil.copytree(warm / name, home / name, dirs_exist_ok=True)
+    for table in (contents, parsed):
+        with made.catalog.database.read() as connection:
+            rows = [dict(row._mapping) for row in connection.execute(select(table))]
+        with template.catalog.database.begin() as connection:
+            connection.execute(table.insert(), rows)
+    for workspace in (made, template):
+        workspace.close()
+    return home
 
 
 def _settings(home: Path, lease_s: float) -> Settings:
     return load_settings(home=home, buckets=BUCKETS, lease=f"{lease_s}s", purge_grace=f"{GRACE_S}s", claim_batch=2, parse_workers=1)
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """The same settings for another process."""
+    return {
+        "PRIMER_HOME": str(settings.home),
+        "PRIMER_BUCKETS": str(settings.buckets),
+        "PRIMER_LEASE": f"{settings.lease.total_seconds()}s",
+        "PRIMER_PURGE_GRACE": f"{settings.purge_grace.total_seconds()}s",
+        "PRIMER_CLAIM_BATCH": str(settings.claim_batch),
+        "PRIMER_PARSE_WORKERS": str(settings.parse_workers),
+        "PRIMER_EMBEDDING_THREADS": "1",
+    }
 
 
 @dataclass(slots=True)
@@ -147,18 +163,9 @@ def deployed(template: Path, place: Path, lease_s: float = LEASE_S) -> Iterator[
     folder.mkdir()
     shutil.copytree(template, home)
     settings = _settings(home, lease_s)
-    environment = {
-        "PRIMER_HOME": str(home),
-        "PRIMER_BUCKETS": str(BUCKETS),
-        "PRIMER_LEASE": f"{lease_s}s",
-        "PRIMER_PURGE_GRACE": f"{GRACE_S}s",
-        "PRIMER_CLAIM_BATCH": str(settings.claim_batch),
-        "PRIMER_PARSE_WORKERS": str(settings.parse_workers),
-        "PRIMER_EMBEDDING_THREADS": "1",
-    }
     workspace = Workspace(settings)
     workspace.catalog.sources.add(_source(settings, folder))
-    deployment = Deployment(workspace, folder, environment, [_document(workspace, folder, n) for n in range(DOCUMENTS)])
+    deployment = Deployment(workspace, folder, _environment(settings), [_document(workspace, folder, n) for n in range(DOCUMENTS)])
     try:
         yield deployment
     finally:

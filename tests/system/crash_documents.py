@@ -14,7 +14,7 @@ from typing import Any
 
 COMMON_WORD = "sediment"
 """In every passage, so that one keyword query finds all that an index holds."""
-WORDS = "river delta gravel basin current channel harbour estuary lagoon tide".split()
+WORDS = ["river", "delta", "gravel", "basin", "current", "channel", "harbour", "estuary", "lagoon", "tide"]
 SENTENCES = 14
 """A section of this length is one passage: two do not fit the model's 256 tokens."""
 DOCUMENTS = 6

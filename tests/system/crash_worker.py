@@ -20,9 +20,9 @@ import psutil
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from primer_resources.catalog.sources import Source
     from primer_resources.connectors.base import Connector, Listing
     from primer_resources.connectors.registry import Connectors
-    from primer_resources.catalog.sources import Source
 
 DEADLINE_S = 120.0
 """Longer than any one sync takes on a busy machine."""

@@ -116,6 +116,17 @@ def test_a_second_flip_of_the_same_generation_changes_nothing(world: World) -> N
     assert {name: rows for name, rows in after.items() if name != "lanes"} == {n: rows for n, rows in before.items() if n != "lanes"}
 
 
+def test_a_document_never_goes_back_to_an_older_generation(world: World) -> None:
+    flip = held_write(world)
+    with world.catalog.database.begin() as connection:
+        connection.execute(index_state.update().values(generation=flip.generation))
+    before = world.snapshot()
+    lanes = world.catalog.lanes.acquire(VERSION, BUCKETS, "run-a", LEASE)
+    with pytest.raises(LeaseLost, match="is already past generation 1"):
+        world.catalog.generations.flip(VERSION, lanes, "run-a", [flip])
+    assert {**world.snapshot(), "lanes": before["lanes"]} == before
+
+
 @pytest.mark.parametrize("taken", ["lane", "job", "both"])
 def test_a_holder_that_lost_its_lease_flips_nothing(world: World, taken: str) -> None:
     flip, other = held_write(world), held_write(world, "b.md")

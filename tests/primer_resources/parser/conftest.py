@@ -15,8 +15,8 @@ import pptx
 import pytest
 import xlsxwriter
 
-from primer_resources.parser.docling_parser import DoclingParser
-from primer_resources.workers import WorkerLimits
+from primer_resources.parser.docling_parser import PREPARE, DoclingParser
+from primer_resources.workers import WorkerLimits, WorkerPool
 
 TASKS = Path(__file__).parents[1]
 MEMORY = 4 * 2**30
@@ -143,6 +143,6 @@ def poison() -> Any:
 
 @pytest.fixture(scope="session")
 def parser() -> Iterator[DoclingParser]:
-    shared = DoclingParser(WorkerLimits(2, MEMORY, 100, timedelta(seconds=60)), max_file_mb=2)
-    yield shared
-    shared.close()
+    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(2, MEMORY, 100, timedelta(seconds=60)), PREPARE)
+    yield DoclingParser(pool, max_file_mb=2)
+    pool.close()

@@ -17,8 +17,8 @@ from docling_core.types.doc import DoclingDocument
 from primer_core.elements import ElementKind
 from primer_core.failures import Reason, SystemFault
 from primer_resources.parser.base import ParseOutcome, ParseRequest
-from primer_resources.parser.docling_parser import DoclingParser, judge
-from primer_resources.settings import Settings
+from primer_resources.parser.docling_parser import PREPARE, DoclingParser, judge
+from primer_resources.parser.version import parser_spec
 from primer_resources.workers import Call, WorkerLimits, WorkerPool
 
 Parse = Callable[[dict[str, bytes]], dict[str, ParseOutcome]]
@@ -246,11 +246,12 @@ def test_the_batch_around_an_endless_document_is_parsed(make: Any, tmp_path: Pat
     )
     assert len(endless) < 200_000
     files = {"before.md": b"# Before\n\nwords", "endless.docx": endless, "after.md": b"# After\n\nwords"}
-    parser = DoclingParser(WorkerLimits(1, 2 * 2**30, 100, timedelta(seconds=5)), max_file_mb=10)
+    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(1, 2 * 2**30, 100, timedelta(seconds=5)), PREPARE)
+    parser = DoclingParser(pool, max_file_mb=10)
 
     outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
-    workers = [child for child in psutil.Process().children() if child.pid in parser.pids]
-    parser.close()
+    workers = [child for child in psutil.Process().children() if child.pid in pool.pids]
+    pool.close()
 
     assert reasons(outcomes) == {"before.md": None, "endless.docx": Reason.PARSE_TIMEOUT, "after.md": None}
     assert texts(outcomes["after.md"]) == ["After", "words"]
@@ -291,12 +292,13 @@ def test_a_full_disk_is_no_documents_fault(poison: Any, tmp_path: Path) -> None:
 
 def test_the_spec_names_what_shapes_the_output_and_imports_nothing_heavy() -> None:
     script = (
-        "import sys; from primer_resources.parser.docling_parser import DoclingParser; from primer_resources.settings import Settings\n"
-        "print(DoclingParser.from_settings(Settings()).spec.version)\n"
+        "import sys; from primer_resources.parser.docling_parser import DoclingParser, open_worker_pool\n"
+        "from primer_resources.settings import Settings\n"
+        "print(DoclingParser(open_worker_pool(Settings()), 1).spec.version)\n"
         "assert not {'docling', 'docling_core', 'torch', 'lxml'} & set(sys.modules), 'heavy'"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == DoclingParser.from_settings(Settings()).spec.version
+    assert found.stdout.strip() == parser_spec().version
     for name in ("docling-slim=", "docling-core=", "docling-parse=", "rules=", "pdf="):
         assert name in found.stdout
 
