@@ -63,6 +63,7 @@ def indexed_documents(
             upkeep = {
                 name: str(index.upkeep(catalog.now())) for name, index in (("vectors", run.tools.vectors), ("cache", run.tools.cache))
             }
+            catalog.holders.forget()
             catalog.jobs.prune(catalog.now() - JOB_HISTORY, limit=10_000)
         run.give_back()
         shown = tally.metadata("chunks_new", "chunks_kept", "chunks_gone", "purged")

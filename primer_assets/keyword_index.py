@@ -6,7 +6,7 @@ import dagster as dg
 
 from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
 from primer_assets.stage_run import SYSTEM_RETRY, Checkpoint, StageRun, Tally, plain_errors
-from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plans_in_hand, rows_of
+from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plans_in_hand, rows_of, still_held
 from primer_core.failures import Transient
 from primer_core.stages import WRITE
 from primer_resources.catalog.catalog import Catalog
@@ -51,6 +51,7 @@ def keyword_index(
 
 
 def _write_rows(run: StageRun, bucket: str, writes: list[PlannedWrite], tally: Tally) -> None:
+    writes = still_held(run, writes)
     rows = [row for write in writes for row in rows_of(write, run.settings.tenant, run.settings.library, {})]
     if not rows:
         return
@@ -61,4 +62,5 @@ def _write_rows(run: StageRun, bucket: str, writes: list[PlannedWrite], tally: T
             run.catalog.jobs.fail(WRITE, write.job, run.owner, error)
             tally.fail(error)
         return
+    still_held(run, writes)
     tally.counts["rows_added"] += len(rows)

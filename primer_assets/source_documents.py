@@ -43,15 +43,16 @@ def source_documents(
         by_sensor = "dagster/sensor_name" in context.run.tags
         waited = source.held_at is None or catalog.now() >= source.held_at + settings.held_delete_wait
         confirms_held = waited or not by_sensor
-        with Heartbeat(settings.lease, lambda: catalog.sources.renew(owner, settings.lease)):
+        lease, began_at = settings.lease, catalog.now()
+        with Heartbeat(lease, lambda: catalog.holders.beat(owner, lease), lambda: catalog.sources.renew(owner, lease)):
             try:
                 sync = SourceSync(catalog, store, connectors.open(source), source, scan, epoch, versions, settings.buckets, confirms_held)
                 decision = sync.run()
             except PrimerError as error:
-                catalog.sources.finish(source.source_id, epoch, None, str(error))
+                catalog.sources.finish(source.source_id, epoch, None, None, str(error))
                 raise
         catalog.sources.finish(
-            source.source_id, epoch, (decision.held, sync.report.held), "; ".join(sync.problems[:SHOWN_PROBLEMS]) or None
+            source.source_id, epoch, began_at, (decision.held, sync.report.held), "; ".join(sync.problems[:SHOWN_PROBLEMS]) or None
         )
         metadata: dict[str, dg.MetadataValue] = {name: dg.MetadataValue.int(value) for name, value in sync.report.to_json().items()}
         metadata["deletes"] = dg.MetadataValue.text("; ".join(decision.reasons) or "none")

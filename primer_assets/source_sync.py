@@ -6,7 +6,7 @@ which documents vanished and may stand there under a new path. Memory stays flat
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -37,7 +37,8 @@ FETCHED_A_BATCH = 50
 TRIES = 3
 """Reads of a file that changes while it is read, before it is left for the next sync."""
 RACY = timedelta(seconds=2)
-"""A file changed this shortly before the last sync may have changed again within one tick of its file system's clock (FAT: 2 s)."""
+"""A file changed this shortly before the last good sync began, or since, may have changed again within one tick of its file
+system's clock (FAT: 2 s)."""
 FAST = "fast"
 
 
@@ -104,7 +105,7 @@ class SourceSync:
             else:
                 seen.append(document.doc_id)
         with self.catalog.database.begin() as connection:
-            self._begin(connection, batch)
+            self._begin(connection, batch, [*seen, *(document.doc_id for _, document in moved)])
             self.catalog.documents.mark_seen(connection, seen, self.scan)
             for item, document in moved:
                 self._move(connection, item, item.fingerprint, document)
@@ -116,15 +117,15 @@ class SourceSync:
         for part in _batches(to_read, FETCHED_A_BATCH):
             reads = self._read_all(part, known, work)
             with self.catalog.database.begin() as connection:
-                self._begin(connection, ())
+                self._begin(connection, (), [known[read.item.path].doc_id for read in reads])
                 for read in reads:
                     self._settle_read(connection, read, known[read.item.path])
 
     def _must_read(self, item: ListedItem, document: KnownDocument) -> bool:
         if item.fault is not None or document.content_hash is None or item.fingerprint != document.fingerprint:
             return True
-        synced = self.source.last_synced_at
-        return synced is not None and _moment(item.modified_ns) >= synced - RACY
+        began = self.source.last_began_at
+        return began is not None and _moment(item.modified_ns) >= began - RACY
 
     def _settle_read(self, connection: Connection, read: Read, document: KnownDocument) -> None:
         """A document that was read again: the same bytes move only metadata; other bytes, or a fault, are a new version."""
@@ -152,7 +153,7 @@ class SourceSync:
         )
         fresh_ids = self._new_ids([read.item.path for read in reads if read.item.path not in renames])
         with self.catalog.database.begin() as connection:
-            self._begin(connection, batch)
+            self._begin(connection, batch, sorted(set(renames.values())))
             for read in reads:
                 doc_id = renames.get(read.item.path)
                 if doc_id is not None and read.fetched is not None:
@@ -274,9 +275,10 @@ class SourceSync:
             self.report.held = count
         return decision
 
-    def _begin(self, connection: Connection, batch: Iterable[ListedItem]) -> None:
-        """Fence the batch, and write the ACL rows that it names anew."""
+    def _begin(self, connection: Connection, batch: Iterable[ListedItem], doc_ids: Collection[str]) -> None:
+        """Fence the batch, lock its documents in the order that all lock them in, and write the ACL rows that it names anew."""
         self.catalog.sources.check(connection, self.source.source_id, self.epoch)
+        self.catalog.documents.lock(connection, doc_ids)
         for item in batch:
             access = item.access
             if not access.readable:

@@ -69,9 +69,14 @@ class StageRun:
         return StageRun(catalog, store, settings, version, toolkit.of(version), buckets, context.run.run_id)
 
     def heartbeat(self) -> Heartbeat:
-        """Holds the run's jobs and lanes while the step works."""
-        lease = self.settings.lease
-        return Heartbeat(lease, lambda: self.catalog.jobs.renew(self.owner, lease), lambda: self.catalog.lanes.renew(self.owner, lease))
+        """Holds the run's jobs and lanes while the step works, and says that the run is alive."""
+        lease, catalog, owner = self.settings.lease, self.catalog, self.owner
+        return Heartbeat(
+            lease,
+            lambda: catalog.holders.beat(owner, lease),
+            lambda: catalog.jobs.renew(owner, lease),
+            lambda: catalog.lanes.renew(owner, lease),
+        )
 
     def claims(self, stage: Stage, buckets: Sequence[str]) -> Iterator[list[Job]]:
         """Batches of claimed jobs until none waits or the run has had its share; the next sweep goes on."""
@@ -87,6 +92,7 @@ class StageRun:
     @contextmanager
     def working(self) -> Iterator[None]:
         """Hold leases; give everything back at once where the step fails, so that nobody waits for them to run out."""
+        self.catalog.holders.beat(self.owner, self.settings.lease)
         with self.heartbeat():
             try:
                 yield

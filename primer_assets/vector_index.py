@@ -7,7 +7,7 @@ import dagster as dg
 from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
 from primer_assets.stage_run import SYSTEM_RETRY, Checkpoint, StageRun, Tally, plain_errors
 from primer_assets.vectors import embed_texts, vector_key
-from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plan_one, rows_of
+from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plan_one, rows_of, still_held
 from primer_core.failures import Deferred, Transient
 from primer_core.stages import WRITE
 from primer_resources.catalog.catalog import Catalog
@@ -72,6 +72,7 @@ def _write(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint: Checkp
 
 def _write_rows(run: StageRun, writes: Sequence[PlannedWrite], tally: Tally) -> None:
     """One commit. Vectors come from the cache; one that the cache lost is embedded again."""
+    writes = still_held(run, writes)
     keys = {planned.row_id: vector_key(run.tools, planned.chunk.embed_text) for write in writes for planned in write.plan.added}
     texts = {keys[planned.row_id]: planned.chunk.embed_text for write in writes for planned in write.plan.added}
     if not texts:
@@ -86,4 +87,5 @@ def _write_rows(run: StageRun, writes: Sequence[PlannedWrite], tally: Tally) -> 
             run.catalog.jobs.fail(WRITE, write.job, run.owner, error)
             tally.fail(error)
         return
+    still_held(run, writes)
     tally.counts["rows_added"] += len(keys)

@@ -54,6 +54,14 @@ def plans_in_hand(run: StageRun, buckets: Sequence[str]) -> Iterator[PlannedWrit
                 yield plan_one(run, job, states[job.doc_id])
 
 
+def still_held(run: StageRun, writes: Sequence[PlannedWrite]) -> list[PlannedWrite]:
+    """The writes whose documents the run still holds; the rows of the others are purged. Asked before rows are written and after,
+    since a process may be suspended anywhere and go on when another has long done its work."""
+    planned = [(write.job, write.plan.generation, [chunk.row_id for chunk in write.plan.added]) for write in writes]
+    lost = run.catalog.generations.bury_lost(run.version.name, planned, run.owner)
+    return [write for write in writes if write.job.job_id not in lost]
+
+
 def rows_of(write: PlannedWrite, tenant_id: str, library: str, vectors: Mapping[str, Vector]) -> list[IndexRow]:
     """The rows that a write adds; `vectors` maps row_id → vector, shape (dims,), and may be empty for the keyword index."""
     return [_row(write, planned, tenant_id, library, vectors.get(planned.row_id)) for planned in write.plan.added]

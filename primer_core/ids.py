@@ -71,6 +71,11 @@ def row_id(chunk: str, added_gen: int) -> str:
     return f"{chunk}:{added_gen}"
 
 
+def chunk_of(row: str) -> str:
+    """The chunk that an index row is of."""
+    return row.partition(":")[0]
+
+
 def embedding_key(model_key: str, text: str) -> str:
     """Key of a vector: everything about the model that shapes it (see EmbeddingSpec.version) and the exact string sent."""
     return _digest("embedding", (model_key, text))[:ID_HEX]

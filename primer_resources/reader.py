@@ -86,15 +86,12 @@ class Reader:
 
     def _quote(self, hits: Sequence[tuple[Hit, float]], gate: Gate) -> list[SearchResult]:
         """The words of each hit, from the chunk set that its rows were written from."""
-        recipe = self._version.recipe
         passages: dict[str, dict[str, Chunk]] = {}
-        for doc_id in {hit.doc_id for hit, _ in hits}:
-            found: dict[str, Chunk] = {}
-            for content_hash in gate.documents[doc_id].contents:
-                if self._store.has_chunks(content_hash, recipe.parser.version, recipe.chunker.version):
-                    chunks = self._store.get_chunks(content_hash, recipe.parser.version, recipe.chunker.version)
-                    found = {chunk.id_in(doc_id): chunk for chunk in chunks} | found
-            passages[doc_id] = found
+        wanted: dict[str, set[str]] = {}
+        for hit, _ in hits:
+            wanted.setdefault(hit.doc_id, set()).add(hit.chunk_id)
+        for doc_id, chunk_ids in wanted.items():
+            passages[doc_id] = self._passages(doc_id, chunk_ids, gate.documents[doc_id].contents)
         results = []
         for hit, score in hits:
             document, chunk = gate.documents[hit.doc_id], passages[hit.doc_id].get(hit.chunk_id)
@@ -116,10 +113,25 @@ class Reader:
             )
         return results
 
+    def _passages(self, doc_id: str, chunk_ids: Collection[str], contents: Sequence[str]) -> dict[str, Chunk]:
+        """chunk_id → chunk, from the present chunk set, and from the one before where a hit is of the generation before."""
+        recipe = self._version.recipe
+        found: dict[str, Chunk] = {}
+        for content_hash in contents:
+            if found.keys() >= set(chunk_ids):
+                break
+            chunks = self._store.get_chunks(content_hash, recipe.parser.version, recipe.chunker.version)
+            found = {chunk.id_in(doc_id): chunk for chunk in chunks} | found
+        return found
+
 
 def is_shown(gate: Gate, hit: Hit, started_at: datetime) -> bool:
     """Whether a hit counts for a reader who began at `started_at`. Raises TwoFlips where that can no longer be known."""
     view = gate.views.get(hit.doc_id)
     if view is None or view.hidden:
         return False
-    return is_visible(hit.added_gen, gate.dead_gens, hit.row_id, generation_as_of(view, started_at))
+    generation = generation_as_of(view, started_at)
+    if generation == view.generation:
+        # The list of live chunks decides: a row of a writer that woke up after all of its marks were forgotten is in no list.
+        return hit.row_id in gate.live
+    return is_visible(hit.added_gen, gate.dead_gens, hit.row_id, generation)

@@ -75,7 +75,7 @@ class Settings(BaseSettings):
     held_delete_wait: Duration = timedelta(hours=1)
     """How much later a listing that a sensor launched must agree before held deletes go; a sync that a person starts agrees at once."""
     sensor_interval: Duration = timedelta(seconds=10)
-    lease: Duration = timedelta(seconds=90)
+    lease: Annotated[Duration, Field(ge=timedelta(seconds=1))] = timedelta(seconds=90)
     """How long a dead worker's jobs and lanes stay held; a living one renews at a third of it."""
     purge_grace: Duration = timedelta(seconds=60)
     """How long removed rows stay in the indexes. Must be longer than the longest query."""

@@ -20,7 +20,7 @@ ACTIVE = [
 ]
 RANGE_START, RANGE_END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 LEASES_TO_DIE = 2
-"""A run that holds no lease for so many leases after its start has died: a living one holds its source, its jobs or its lanes."""
+"""A run that has not beaten within a lease, so many leases after its start, has died: a living one beats at a third of a lease."""
 
 
 def active_values(instance: dg.DagsterInstance, catalog: Catalog, tag: str, lease: timedelta) -> list[str]:
@@ -30,23 +30,25 @@ def active_values(instance: dg.DagsterInstance, catalog: Catalog, tag: str, leas
     such a run is marked as failed here.
     """
     values = []
-    now, owners = catalog.now(), catalog.lease_owners()
+    now, alive = catalog.now(), catalog.holders.alive()
     for record in instance.get_run_records(filters=dg.RunsFilter(statuses=ACTIVE)):
         run = record.dagster_run
         if tag not in run.tags:
             continue
         started = None if record.start_time is None else datetime.fromtimestamp(record.start_time, now.tzinfo)
-        if _is_dead(run.run_id, run.status, started, owners, now, lease):
-            instance.report_run_failed(run, f"the run holds no lease {LEASES_TO_DIE} leases after its start: its process died")
+        if _is_dead(run.run_id, run.status, started, alive, now, lease):
+            instance.report_run_failed(
+                run, f"the run gave no sign of life for a lease, {LEASES_TO_DIE} leases after its start: its process died"
+            )
             continue
         values.append(run.tags[tag])
     return values
 
 
 def _is_dead(
-    run_id: str, status: DagsterRunStatus, started: datetime | None, owners: Collection[str], now: datetime, lease: timedelta
+    run_id: str, status: DagsterRunStatus, started: datetime | None, alive: Collection[str], now: datetime, lease: timedelta
 ) -> bool:
-    if status is not DagsterRunStatus.STARTED or started is None or run_id in owners:
+    if status is not DagsterRunStatus.STARTED or started is None or run_id in alive:
         return False
     return now - started > lease * LEASES_TO_DIE
 

@@ -32,7 +32,7 @@ class Deployment:
     def add_source(self) -> None:
         """Add the folder as a source."""
         name, settings = self.name, {"root": str(self.folder), "groups": [self.name]}
-        source = Source(name, self.workspace.settings.tenant, "main", "drive", settings, "poll", 20, 0, None, 0, None, None, None, None)
+        source = Source(name, self.workspace.settings.tenant, "main", "drive", settings, "poll", 20)
         self.workspace.catalog.sources.add(source)
         self.workspace.add_partitions()
 

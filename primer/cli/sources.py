@@ -67,13 +67,6 @@ def _source(workspace: Workspace, source_id: str, settings: dict[str, object], l
         settings=settings,
         sync="poll",
         poll_interval_s=max(1, round(interval.total_seconds())),
-        scan=0,
-        held_digest=None,
-        held_count=0,
-        held_at=None,
-        last_synced_at=None,
-        last_error=None,
-        removed_at=None,
     )
 
 

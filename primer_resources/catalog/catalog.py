@@ -3,19 +3,17 @@
 from datetime import datetime
 from random import Random
 
-from sqlalchemy import select, union
-
 from primer_core.retry import RetryPolicy
 from primer_resources.catalog.acls import Acls
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
 from primer_resources.catalog.generations import Generations
+from primer_resources.catalog.holders import Holders
 from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.parses import Parses
-from primer_resources.catalog.schema import LIVE_STATES, jobs, lanes, sources
 from primer_resources.catalog.sources import Sources
 from primer_resources.clock import Clock
 
@@ -30,6 +28,7 @@ class Catalog:
         self.acls = Acls(self.database)
         self.documents = Documents(self.database)
         self.parses = Parses(self.database)
+        self.holders = Holders(self.database)
         self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
         self.lanes = Lanes(self.database)
         self.generations = Generations(self.database, self.lanes)
@@ -38,17 +37,6 @@ class Catalog:
     def now(self) -> datetime:
         """The time by which generations and leases are judged."""
         return self.database.now()
-
-    def lease_owners(self) -> set[str]:
-        """The runs that hold a source, a job or a lane now."""
-        now = self.now()
-        held = (
-            select(jobs.c.lease_owner.label("owner")).where(jobs.c.state.in_(LIVE_STATES), jobs.c.lease_until >= now),
-            select(lanes.c.owner).where(lanes.c.owner.is_not(None), lanes.c.until >= now),
-            select(sources.c.lease_owner).where(sources.c.lease_owner.is_not(None), sources.c.lease_until >= now),
-        )
-        with self.database.read() as connection:
-            return set(connection.execute(union(*held)).scalars())
 
     def close(self) -> None:
         """Close all connections."""

@@ -15,6 +15,8 @@ from primer_resources.clock import Clock
 
 SQLITE_BUSY_MS = 30_000
 """How long a SQLite connection waits for another's write before "database is locked"."""
+MIGRATION_LOCK = 7_462_837_001
+"""Any number that no other program on the server locks."""
 MIGRATIONS = Path(__file__).parent / "migrations"
 _READ_ONLY = "primer_read_only"
 
@@ -91,6 +93,9 @@ class Database:
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
         with self.begin() as connection:
+            if not self.is_sqlite:
+                # Two pods that start at once would both make the tables.
+                connection.execute(select(func.pg_advisory_xact_lock(MIGRATION_LOCK)))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, and_, func, select, update
 
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import lock_documents, slices
-from primer_resources.catalog.schema import contents, documents
+from primer_resources.catalog.schema import contents, documents, index_state
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.upsert import insert_if_absent
 
@@ -161,7 +161,11 @@ class Documents:
             .where(documents.c.version_order < version.version_order)
             .values(**(values | {"bucket": func.coalesce(documents.c.bucket, version.bucket)}))
         )
-        return revived.rowcount == 1
+        if revived.rowcount != 1:
+            return False
+        # What the indexes still hold was deleted: it must not be seen again while the new version is on its way.
+        connection.execute(update(index_state).where(index_state.c.doc_id == doc_id).values(generation=0, previous_generation=0))
+        return True
 
     def bucket(self, connection: Connection, doc_id: str) -> str | None:
         """The bucket that a document lives in; None where its content was never read."""

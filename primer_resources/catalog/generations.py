@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy import Connection, and_, delete, literal, select, update
 
@@ -17,6 +17,8 @@ from primer_resources.catalog.upsert import insert_if_absent, insert_or_update
 
 if TYPE_CHECKING:
     from primer_resources.catalog.jobs import Job
+
+T = TypeVar("T")
 
 SLICE = 500
 """Values in one IN list: SQLite admits 32,766 parameters a statement, and plans stay small."""
@@ -184,6 +186,37 @@ class Generations:
             if rows:
                 connection.execute(insert_if_absent(self._db, intents), rows)
 
+    def bury_lost(self, index_version: str, planned: Sequence[tuple["Job", int, Sequence[str]]], owner: str) -> set[int]:
+        """Which jobs the owner has lost, of those whose rows it is about to write or just wrote, as (job, generation, row ids).
+
+        The rows of these become purges, once more where they were that before: a process that was suspended may write them when
+        its successor has purged what it left and forgotten it, and then nothing else would keep them from being seen. Returns job ids.
+        """
+        lost: list[tuple[Job, int, Sequence[str]]] = []
+        for part in slices(planned):
+            mine = and_(jobs.c.job_id.in_([job.job_id for job, _, _ in part]), jobs.c.lease_owner == owner, jobs.c.state == State.WRITING)
+            with self._db.read() as connection:
+                held = set(connection.execute(select(jobs.c.job_id, jobs.c.lease_epoch, jobs.c.generation).where(mine)).tuples())
+            lost += [each for each in part if (each[0].job_id, each[0].lease_epoch, each[1]) not in held]
+        if lost:
+            now = self._db.now()
+            with self._db.begin() as connection:
+                for job, generation, row_ids in lost:
+                    connection.execute(
+                        delete(intents).where(
+                            intents.c.index_version == index_version,
+                            intents.c.doc_id == job.doc_id,
+                            intents.c.generation == generation,
+                        )
+                    )
+                    purge = {"index_version": index_version, "doc_id": job.doc_id, "bucket": job.bucket, "dead_gen": generation, "at": now}
+                    if row_ids:
+                        connection.execute(
+                            insert_or_update(self._db, purges_due, ("at", "done_at")),
+                            [{**purge, "row_id": row, "done_at": None} for row in row_ids],
+                        )
+        return {job.job_id for job, _, _ in lost}
+
     def flip(self, index_version: str, epochs: Mapping[str, int], owner: str, flips: Sequence[Flip]) -> list["Job"]:
         """Make the new generations count, in one transaction; returns the jobs that were still the owner's.
 
@@ -309,6 +342,6 @@ _STATE_COLUMNS = (
 )
 
 
-def slices(values: Sequence[str], size: int = SLICE) -> Iterable[Sequence[str]]:
+def slices(values: Sequence[T], size: int = SLICE) -> Iterable[Sequence[T]]:
     """Cut a sequence into pieces that fit one statement."""
     return (values[start : start + size] for start in range(0, len(values), size))

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, func, or_, select
 
 from primer_core.failures import Reason
-from primer_core.ids import row_id
+from primer_core.ids import chunk_of, row_id
 from primer_core.stages import State
 from primer_core.visibility import DocumentView
 from primer_resources.catalog.database import Database
@@ -21,11 +21,12 @@ PAGE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What one look-up says of the hits' documents and rows, all from one snapshot."""
+    """What one look-up says of the hits' documents and rows, all from one snapshot. `live` are the rows that the catalog lists now."""
 
     views: dict[str, DocumentView]
     documents: dict[str, "HitDocument"]
     dead_gens: dict[str, int]
+    live: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class Lookup:
         views: dict[str, DocumentView] = {}
         hits: dict[str, HitDocument] = {}
         dead: dict[str, int] = {}
+        live: set[str] = set()
         with self._db.read() as connection:
             for part in slices(sorted(doc_ids)):
                 statement = (
@@ -121,7 +123,12 @@ class Lookup:
                     purges_due.c.index_version == index_version, purges_due.c.row_id.in_(part)
                 )
                 dead.update({row.row_id: row.dead_gen for row in connection.execute(statement)})
-        return Gate(views, hits, dead)
+            for part in slices(sorted({chunk_of(row) for row in row_ids})):
+                listed = select(chunks.c.chunk_id, chunks.c.added_gen).where(
+                    chunks.c.index_version == index_version, chunks.c.chunk_id.in_(part)
+                )
+                live.update(row_id(row.chunk_id, row.added_gen) for row in connection.execute(listed))
+        return Gate(views, hits, dead, frozenset(live))
 
     def find_document(self, doc: str) -> list[str]:
         """doc_ids that `doc` may mean: a doc_id, a uri, or SOURCE/relative/path. Living documents come first."""

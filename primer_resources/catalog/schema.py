@@ -80,6 +80,7 @@ sources = Table(
     Column("held_count", Integer, nullable=False, server_default="0"),
     Column("held_at", UtcDateTime),
     Column("last_synced_at", UtcDateTime),
+    Column("last_began_at", UtcDateTime),
     Column("last_reconciled_at", UtcDateTime),
     Column("last_error", Text),
     Column("removed_at", UtcDateTime),
@@ -189,6 +190,14 @@ lanes = Table(
     Column("until", UtcDateTime),
 )
 """One writer a (index version, bucket); the epoch fences a holder that lost it."""
+
+holders = Table(
+    "holders",
+    metadata,
+    Column("owner", String, primary_key=True),
+    Column("until", UtcDateTime, nullable=False),
+)
+"""The runs that are alive: each beats here while a step of it works, whatever it holds at that moment."""
 
 jobs = Table(
     "jobs",

@@ -15,7 +15,8 @@ from primer_resources.catalog.upsert import insert_or_update
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source as it was configured, and how its last sync went. `held_digest` names the deletes that were held back then."""
+    """A source as it was configured, and how its last sync went. `held_digest` names the deletes that were held back then;
+    `last_began_at` is when the last sync that went well began."""
 
     source_id: str
     tenant_id: str
@@ -24,13 +25,14 @@ class Source:
     settings: Mapping[str, Any]
     sync: str
     poll_interval_s: int
-    scan: int
-    held_digest: str | None
-    held_count: int
-    held_at: datetime | None
-    last_synced_at: datetime | None
-    last_error: str | None
-    removed_at: datetime | None
+    scan: int = 0
+    held_digest: str | None = None
+    held_count: int = 0
+    held_at: datetime | None = None
+    last_synced_at: datetime | None = None
+    last_began_at: datetime | None = None
+    last_error: str | None = None
+    removed_at: datetime | None = None
 
 
 _COLUMNS = [sources.c[field.name] for field in fields(Source)]
@@ -51,16 +53,16 @@ class Sources:
 
         Raises PrimerError where the name stands for another one.
         """
-        present = self.find(source.source_id)
-        if present is not None and present.removed_at is None:
-            if (present.type, dict(present.settings)) == (source.type, dict(source.settings)):
-                return False
-            raise PrimerError(f"source {source.source_id!r} exists already with other settings; remove it first, or choose another --name")
         values = {field.name: getattr(source, field.name) for field in fields(Source)} | {"settings": dict(source.settings)}
-        changed = ("library", "type", "settings", "sync", "poll_interval_s", "removed_at", "last_synced_at", "last_error")
+        changed = ("library", "type", "settings", "sync", "poll_interval_s", "removed_at", "last_synced_at", "last_began_at", "last_error")
+        statement = insert_or_update(self._db, sources, changed, where=sources.c.removed_at.is_not(None)).values(**values)
         with self._db.begin() as connection:
-            connection.execute(insert_or_update(self._db, sources, changed), values)
-        return True
+            if connection.execute(statement.returning(sources.c.source_id)).one_or_none() is not None:
+                return True
+        present = self.get(source.source_id)
+        if (present.type, dict(present.settings)) == (source.type, dict(source.settings)):
+            return False
+        raise PrimerError(f"source {source.source_id!r} exists already with other settings; remove it first, or choose another --name")
 
     def find(self, source_id: str) -> Source | None:
         """The source, removed or not; None where there never was one."""
@@ -126,10 +128,13 @@ class Sources:
         if held.rowcount != 1:
             raise LeaseLost(f"source {source_id}: another run has taken over its sync")
 
-    def finish(self, source_id: str, epoch: int, held: tuple[str | None, int] | None, error: str | None) -> None:
-        """End a sync: give the source back and say how it went. `held` is (digest, count) of deletes held, None to leave what is there."""
+    def finish(self, source_id: str, epoch: int, began_at: datetime | None, held: tuple[str | None, int] | None, error: str | None) -> None:
+        """End a sync: give the source back and say how it went. `began_at` is when it began, None where it failed;
+        `held` is (digest, count) of deletes held, None to leave what is there."""
         now = self._db.now()
         values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "last_error": error, "last_synced_at": now}
+        if began_at is not None:
+            values["last_began_at"] = began_at
         if held is not None:
             same = sources.c.held_digest == held[0]
             held_at = None if held[0] is None else case((same, sources.c.held_at), else_=now)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Insert, Table
+from sqlalchemy import ColumnElement, Insert, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
 from primer_resources.catalog.database import Database
@@ -17,9 +17,9 @@ def insert_if_absent(database: Database, table: Table) -> Insert:
     return _insert(database, table).on_conflict_do_nothing(index_elements=list(table.primary_key))
 
 
-def insert_or_update(database: Database, table: Table, columns: Sequence[str]) -> Insert:
-    """An INSERT that sets `columns` on a row of the same primary key."""
+def insert_or_update(database: Database, table: Table, columns: Sequence[str], where: ColumnElement[bool] | None = None) -> Insert:
+    """An INSERT that sets `columns` on a row of the same primary key, where that row meets the condition."""
     statement = _insert(database, table)
     return statement.on_conflict_do_update(
-        index_elements=list(table.primary_key), set_={name: statement.excluded[name] for name in columns}
+        index_elements=list(table.primary_key), set_={name: statement.excluded[name] for name in columns}, where=where
     )

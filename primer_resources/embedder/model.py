@@ -41,11 +41,12 @@ class ModelFiles:
     tokenizer: Path | None
 
     def max_tokens(self, wanted: int) -> int:
-        """The limit to embed with: `wanted`, as far as the model has positions, and at least what its makers set.
+        """The limit to embed with: what the model's makers set where `wanted` is within it, else all the positions it has.
 
-        Raising a limit up to the positions and what it does to recall: docs/adr/0002-model-limit.md.
+        Nothing is ever cut, so the limit shapes no vector; having two values only keeps the vectors' keys when chunk_max_tokens changes.
+        Raising the limit up to the positions and what it does to recall: docs/adr/0002-model-limit.md.
         """
-        return min(self.positions, max(self.trained_tokens, wanted))
+        return self.trained_tokens if wanted <= self.trained_tokens else self.positions
 
 
 def offline() -> None:
@@ -119,10 +120,10 @@ def check_model(settings: Settings) -> tuple[str, ...]:
             f"chunk_max_tokens = {settings.chunk_max_tokens} is more than {files.name} can take: "
             f"passages are made for {files.positions} tokens"
         )
-    elif settings.chunk_max_tokens > files.trained_tokens:
+    elif settings.chunk_max_tokens > files.trained_tokens and files.name != BUNDLED_MODEL:
         warnings.append(
-            f"chunk_max_tokens = {settings.chunk_max_tokens} is over the {files.trained_tokens} tokens that {files.name} was set to; "
-            f"it takes up to {files.positions}, and recall was measured to hold (docs/adr/0002-model-limit.md)"
+            f"chunk_max_tokens = {settings.chunk_max_tokens} is over the {files.trained_tokens} tokens that {files.name} was set to "
+            f"by its makers; it takes up to {files.positions}, but measure recall, or set chunk_max_tokens = {files.trained_tokens}"
         )
     return tuple(warnings)
 

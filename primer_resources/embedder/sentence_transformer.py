@@ -82,6 +82,9 @@ class SentenceTransformerEmbedder:
         return vectors
 
     def _length(self, text: str) -> int:
+        if self._files.tokenizer is None:
+            # The counter is another model's; only the loaded model can say what it would cut.
+            return len(self._load().tokenizer(text)["input_ids"])
         return self._counter.count(text) + self._counter.special_tokens
 
     def _shorten(self, text: str) -> str:

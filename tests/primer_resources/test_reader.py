@@ -1,6 +1,7 @@
 """The reader through a real catalog and real indexes; only the model is a small one of the test's own."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -66,8 +67,8 @@ class Library:
         self.store = DocumentStore.at_folder(folder / "store")
         self.vectors = Interrupted(str(folder / "vectors"), VERSION, RECIPE.embedding)
         self.keywords = TantivyKeywordIndex(folder / "keywords", RECIPE.chunker.version, heap_bytes=15_000_000)
-        nothing = cast(Any, None)
-        self.tools = Tools(parser=nothing, chunker=nothing, embedder=Words(), cache=nothing, vectors=self.vectors, keywords=self.keywords)
+        used: dict[str, Any] = {"embedder": Words(), "vectors": self.vectors, "keywords": self.keywords}
+        self.tools = Tools(**{each.name: used.get(each.name) for each in fields(Tools)})
         self.reader = Reader(self.world.catalog, self.store, self.world.catalog.deployments.version(VERSION), self.tools)
         self.orders: dict[str, int] = {}
         self.world.acl("acl-all", *ALL)

@@ -130,7 +130,7 @@ class Deployment:
         return reconcile(self.workspace.catalog, version, self.workspace.toolkit.of(version))
 
     def remains(self, worker: Worker) -> list[str]:
-        """What is wrong once every grace is over: sweeps until nothing waits to be purged or forgotten, then nothing but live rows is left."""
+        """What is wrong once every grace is over: after sweeps until nothing waits to be purged or forgotten, live rows alone are left."""
         eventually(lambda: self._swept(worker))
         report = self.reconcile()
         counts = {"expected": report.expected, "vector": report.vector_rows, "keyword": report.keyword_rows}

@@ -142,19 +142,13 @@ def _place(document: Document, views: Iterable[Counter[str]], first: int, read: 
 
 
 def _describe(document: Document, views: Sequence[Counter[str]], at: int, read: Mapping[str, Any]) -> str:
-    times = [
-        (n, round(r.begins - read["began"], 3), round((r.ends or 0) - read["began"], 3) if r.ends else None)
-        for n, r in enumerate(document.history)
-        if r.ends is None or r.ends >= read["began"] - 5
-    ]
-    near = [
-        [(n, len(set(v) - r.chunks), len(r.chunks - set(v))) for n, r in enumerate(document.history) if n >= len(document.history) - 6]
-        for v in views
-    ]
-    return (
-        f"document {document.number} at {read['began']} (+{read['ended'] - read['began']:.3f} s): views of {[v.total() for v in views]} passages "
-        f"fit no version from {at} on; (reign, begins, ends) {times}; (reign, too many, missing) {near}"
-    )
+    """A wrong read for people: what it has too much and too little of each late reign, with the reign's times against the read's."""
+    lines = [f"document {document.number}, read of {read['ended'] - read['began']:.3f} s, last seen in reign {at}:"]
+    for number, reign in list(enumerate(document.history))[-8:]:
+        odd = [f"{len(set(view) - reign.chunks)} too many, {len(reign.chunks - set(view))} missing" for view in views]
+        ends = "" if reign.ends is None else f"{reign.ends - read['began']:.3f}"
+        lines.append(f"reign {number} ({reign.begins - read['began']:.3f} … {ends}): {odd}")
+    return "\n".join(lines)
 
 
 def shared_passages(document: Document) -> bool:

@@ -76,7 +76,7 @@ def work(environment: Mapping[str, str], orders: Connection) -> None:
     import dagster as dg
 
     from primer.materialise import Materialiser
-    from primer.workspace import Workspace
+    from primer.workspace import FIRST_VERSION, Workspace
     from primer_core.buckets import bucket_names
     from primer_core.failures import PrimerError
     from primer_resources.settings import load_settings
@@ -96,9 +96,12 @@ def work(environment: Mapping[str, str], orders: Connection) -> None:
     materialiser = Materialiser(workspace.instance, overrides)
     buckets = bucket_names(workspace.settings.buckets)
     for order in iter(orders.recv, None):
-        trap.stop, trap.hits = order.stop, 0
+        trap.stop, trap.hits, notes = order.stop, 0, None
         try:
-            notes = _sync(workspace, materialiser) if order.sync else materialiser.sweep(Sweep("v1", buckets[0], buckets[-1]))
+            if order.sync:
+                notes = _sync(workspace, materialiser)
+            else:
+                materialiser.sweep(Sweep(FIRST_VERSION, buckets[0], buckets[-1]))
         except PrimerError as error:
             notes = f"{type(error).__name__}: {error}"
         orders.send(notes)

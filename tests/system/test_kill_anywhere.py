@@ -37,11 +37,13 @@ def test_a_kill_anywhere_loses_doubles_and_halves_nothing(
         usual = _recover(deployment, worker)
         for repeat, boundary in product(range(repeats), kills):
             if boundary == "purging":
+                deployment.edit()
+                _recover(deployment, worker)
                 eventually(deployment.purges_wait)
             deployment.edit()
             if boundary == ANYWHERE:
                 worker.start(Order())
-                kills[boundary] += not worker.is_done(random.uniform(0.0, usual))
+                kills[boundary] += not worker.is_done(random.uniform(0.0, usual / 2))
                 worker.kill()
             else:
                 worker.start(Order(stop=Stop(boundary, hit=1 + repeat % 2 if boundary in A_BATCH else 1)))

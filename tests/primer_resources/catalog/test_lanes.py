@@ -3,8 +3,7 @@ from datetime import timedelta
 import pytest
 
 from primer_core.failures import LeaseLost
-from primer_core.stages import PARSE
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, VERSION, World
 
 SECOND = timedelta(seconds=1)
 
@@ -66,14 +65,3 @@ def test_only_the_owner_under_its_epoch_and_within_its_lease_passes_the_check(wo
 def test_versions_have_lanes_of_their_own(world: World) -> None:
     world.catalog.lanes.acquire(VERSION, BUCKETS, "run-a", LEASE)
     assert world.catalog.lanes.acquire("v2", BUCKETS, "run-a", LEASE) == {}
-
-
-def test_whoever_holds_a_job_a_lane_or_a_source_is_known_until_its_lease_runs_out(world: World) -> None:
-    assert world.catalog.lease_owners() == set()
-    world.catalog.lanes.acquire(VERSION, BUCKETS, "run-lane", LEASE)
-    world.catalog.sources.acquire(SOURCE, "run-source", LEASE)
-    world.job(world.document("a.md"))
-    world.claim(PARSE, "run-job")
-    assert world.catalog.lease_owners() == {"run-lane", "run-source", "run-job"}
-    world.pass_time(LEASE + SECOND)
-    assert world.catalog.lease_owners() == set()

@@ -24,14 +24,14 @@ def folder(tmp_path: Path) -> Path:
 def test_the_bundled_model_is_described_from_its_files() -> None:
     spec = describe_model(resolve_model(BUNDLED_MODEL), 400)
     assert (spec.model, spec.dims, spec.normalize, spec.precision, spec.prefix) == (BUNDLED_MODEL, 384, True, "fp32", "")
-    assert spec.max_tokens == 400
+    assert spec.max_tokens == 512
     assert len(spec.revision) == 16
 
 
-def test_the_limit_is_the_one_wanted_within_what_the_model_takes() -> None:
+def test_the_limit_is_the_makers_or_all_that_the_model_takes() -> None:
     files = resolve_model(BUNDLED_MODEL)
     assert (files.trained_tokens, files.positions) == (256, 512)
-    assert [files.max_tokens(wanted) for wanted in (100, 256, 400, 512, 9000)] == [256, 256, 400, 512, 512]
+    assert [files.max_tokens(wanted) for wanted in (100, 256, 400, 512, 9000)] == [256, 256, 512, 512, 512]
 
 
 def test_a_folder_is_named_by_its_last_part_and_not_by_this_machine(folder: Path) -> None:
@@ -92,3 +92,13 @@ def test_a_tokenizer_that_does_not_load_refuses_the_start(folder: Path) -> None:
 
 def test_a_limit_over_what_the_model_takes_is_a_warning() -> None:
     assert any("512 tokens" in warning for warning in check_model(Settings(chunk_max_tokens=600)))
+
+
+def test_the_measured_default_is_no_warning_and_another_model_over_its_makers_limit_is(folder: Path) -> None:
+    assert check_model(Settings()) == ()
+    assert any("256 tokens that my-model was set to" in warning for warning in check_model(Settings(embedding_model=str(folder))))
+
+
+def test_the_keys_of_vectors_outlive_another_chunk_limit() -> None:
+    files = resolve_model(BUNDLED_MODEL)
+    assert describe_model(files, 400).version == describe_model(files, 300).version

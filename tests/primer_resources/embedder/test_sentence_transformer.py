@@ -42,13 +42,13 @@ def test_the_words_beyond_256_tokens_count(embedder: SentenceTransformerEmbedder
 
 
 def test_a_string_over_the_limit_is_refused_with_its_length(embedder: SentenceTransformerEmbedder) -> None:
-    with pytest.raises(SystemFault, match="a string of 402 tokens was sent to all-MiniLM-L6-v2, which takes 400"):
-        embedder.embed(["fine", "word " * 400])
+    with pytest.raises(SystemFault, match="a string of 514 tokens was sent to all-MiniLM-L6-v2, which takes 512"):
+        embedder.embed(["fine", "word " * 512])
 
 
 def test_a_long_query_keeps_its_beginning(embedder: SentenceTransformerEmbedder) -> None:
-    long = embedder.embed_query("river " * 398 + "bread " * 500)
-    np.testing.assert_allclose(long, embedder.embed_query("river " * 398), atol=1e-5)
+    long = embedder.embed_query("river " * 510 + "bread " * 500)
+    np.testing.assert_allclose(long, embedder.embed_query("river " * 510), atol=1e-5)
 
 
 def test_alike_is_nearer_than_unlike(embedder: SentenceTransformerEmbedder) -> None:
@@ -79,3 +79,14 @@ def test_a_width_that_is_not_the_models_is_refused() -> None:
     wrong = SentenceTransformerEmbedder(replace(resolve_model(BUNDLED_MODEL), dims=100), max_tokens=256)
     with pytest.raises(SystemFault, match="vectors of shape"):
         wrong.embed(["anything"])
+
+
+def test_a_model_without_tokenizer_json_is_asked_itself_what_is_too_long(tmp_path: Path, embedder: SentenceTransformerEmbedder) -> None:
+    source = resolve_model(BUNDLED_MODEL).folder
+    target = tmp_path / "my-model"
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("*.safetensors", "tokenizer.json"))
+    (target / "model.safetensors").symlink_to(source / "model.safetensors")
+    bare = SentenceTransformerEmbedder(resolve_model(str(target)), max_tokens=512)
+    np.testing.assert_allclose(bare.embed(["a river"]), embedder.embed(["a river"]), atol=1e-5)
+    with pytest.raises(SystemFault, match="a string of 514 tokens"):
+        bare.embed(["word " * 512])

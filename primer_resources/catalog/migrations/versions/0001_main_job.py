@@ -46,6 +46,12 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("key", name=op.f("pk_deployment")),
     )
     op.create_table(
+        "holders",
+        sa.Column("owner", sa.String(), nullable=False),
+        sa.Column("until", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("owner", name=op.f("pk_holders")),
+    )
+    op.create_table(
         "index_versions",
         sa.Column("name", sa.String(), nullable=False),
         sa.Column("recipe", Json, nullable=False),
@@ -154,6 +160,7 @@ def upgrade() -> None:
         sa.Column("held_count", sa.Integer(), server_default="0", nullable=False),
         sa.Column("held_at", UtcDateTime(), nullable=True),
         sa.Column("last_synced_at", UtcDateTime(), nullable=True),
+        sa.Column("last_began_at", UtcDateTime(), nullable=True),
         sa.Column("last_reconciled_at", UtcDateTime(), nullable=True),
         sa.Column("last_error", sa.Text(), nullable=True),
         sa.Column("removed_at", UtcDateTime(), nullable=True),

@@ -1,0 +1,192 @@
+"""The command line as a newcomer types it: set up, sync, search, look after; and every mistake one line that names the fix."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import PROJECT
+
+SYNC_FIELDS = {
+    *("scanned", "new", "changed", "unchanged", "acl_only", "deleted", "held", "failed", "indexed"),
+    *("chunks_new", "chunks_kept", "chunks_gone", "embedded", "cache_hits", "parsed", "seconds", "sources"),
+}
+SEARCH_FIELDS = {"doc_id", "uri", "source", "path", "chunk_id", "score", "text", "heading_path", "page"}
+STATUS_FIELDS = {"stage", "source_version", "indexed_version", "chunks", "indexed_at", "error", "reason"}
+DLQ_FIELDS = {"doc_id", "uri", "path", "stage", "reason", "error", "attempts"}
+
+
+def run(home: Path, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """One `primer` command in a process of its own."""
+    environment = {**os.environ, "PRIMER_HOME": str(home), "PRIMER_BUCKETS": "2", "PRIMER_PARSE_WORKERS": "1", **(env or {})}
+    return subprocess.run([sys.executable, "-m", "primer.cli.main", *words], env=environment, cwd=PROJECT, capture_output=True, text=True)
+
+
+def read(home: Path, *words: str) -> Any:
+    done = run(home, *words, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A deployment over a copy of the samples, synced once, with one broken file."""
+    root = tmp_path_factory.mktemp("cli")
+    shutil.copytree(PROJECT / "samples", root / "samples")
+    shutil.copy(PROJECT / "samples.access.yaml", root / "samples.access.yaml")
+    (root / "samples" / "broken.docx").write_bytes(b"PK\x03\x04 no archive")
+    assert run(root / "home", "init").returncode == 0
+    assert run(root / "home", "source", "add", str(root / "samples")).returncode == 0
+    report = read(root / "home", "sync")
+    assert set(report) == SYNC_FIELDS
+    assert report["scanned"] == report["new"] == report["indexed"] + report["failed"]
+    assert report["failed"] == 1
+    return root / "home"
+
+
+def test_search_finds_what_the_groups_open_with_all_its_fields(home: Path) -> None:
+    hits = read(home, "search", "What does the outdoor radio gateway cost?", "--groups", "everyone", "-k", "5")
+    assert 1 <= len(hits) <= 5
+    assert set(hits[0]) == SEARCH_FIELDS
+    assert "Sales/price-list-2026.csv" in {hit["path"] for hit in hits}
+    bands = read(home, "search", "pay range of a team lead", "--groups", "everyone", "-k", "20")
+    assert not any(hit["path"].startswith("HR/salary") for hit in bands)
+    assert any(hit["path"].startswith("HR/salary") for hit in read(home, "search", "pay range of a team lead", "--groups", "hr"))
+    assert read(home, "search", "gateway") == []
+
+
+def test_a_document_is_named_by_id_uri_or_path(home: Path) -> None:
+    status = read(home, "status", "samples/Mail/battery-recall.eml")
+    assert set(status) >= STATUS_FIELDS
+    assert status["stage"] == "indexed"
+    assert status["indexed_version"] == status["source_version"]
+    for name in (status["doc_id"], status["uri"]):
+        assert read(home, "status", name) == status
+    passages = read(home, "show", status["doc_id"], "--chunks")
+    assert len(passages) == status["chunks"]
+    assert all(passage["indexed"] for passage in passages)
+    assert {element["kind"] for element in read(home, "show", status["doc_id"], "--elements")}
+    assert "battery" in read(home, "show", status["doc_id"], "--text")["text"].lower()
+
+
+def test_a_dead_letter_has_its_reason_and_can_be_retried(home: Path) -> None:
+    letters = read(home, "dlq", "list")
+    assert [letter["path"] for letter in letters] == ["broken.docx"]
+    assert set(letters[0]) >= DLQ_FIELDS
+    assert letters[0]["reason"] in {"corrupt", "truncated"}
+    assert letters[0]["attempts"] == 1
+    assert read(home, "dlq", "retry", "samples/broken.docx") == {"retried": 1, "wait_for_sync": 0}
+    assert read(home, "sync")["failed"] == 1
+    assert len(read(home, "dlq", "list")) == 1
+
+
+def test_reconcile_agrees_and_names_a_row_that_is_missing(home: Path) -> None:
+    assert read(home, "reconcile")["agrees"] is True
+    from primer_resources.vector_index.lance_index import LanceVectorIndex
+    from tests.deployment import Workspace, load_settings
+
+    workspace = Workspace(load_settings(home=home, buckets=2))
+    version = workspace.catalog.deployments.live()
+    vectors = LanceVectorIndex(str(home / "vectors"), version.name, version.recipe.embedding)
+    row = next(iter(vectors.row_ids()))
+    saved = shutil.copytree(home / "vectors", home.parent / "vectors-saved")
+    try:
+        vectors.delete([row])
+        done = run(home, "reconcile", "--json")
+        assert done.returncode == 1
+        assert json.loads(done.stdout)["differences"]["missing_in_vector"] == [row]
+    finally:
+        workspace.close()
+        shutil.rmtree(home / "vectors")
+        saved.rename(home / "vectors")
+
+
+def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
+    done = run(home, "doctor", "--json")
+    checks = json.loads(done.stdout)
+    assert done.returncode == 0, checks
+    assert not [check for check in checks if check["severity"] == "error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("status", "samples/nowhere.md"), "document 'samples/nowhere.md' is unknown"),
+        (("sync", "nowhere"), "source 'nowhere' is unknown; known sources: samples"),
+        (("source", "add", "/does/not/exist", "--groups", "a"), "is not a folder"),
+        (("source", "add", "docs"), "nobody could read docs: give --groups"),
+        (("source", "remove", "nowhere"), "is unknown"),
+        (("dlq", "retry"), "say which"),
+    ],
+)
+def test_a_mistake_is_one_line_with_the_fix_and_exit_2(home: Path, words: tuple[str, ...], said: str) -> None:
+    done = run(home, *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"PRIMER_LEASE": "60"}, "PRIMER_LEASE"),
+        ({"PRIMER_BUCKETS": "4"}, "PRIMER_BUCKETS = 4"),
+        ({"PRIMER_CHUNK_MAX_TOKENS": "200"}, "max_tokens"),
+        ({"PRIMER_EMBEDDING_MODEL": "/no/such/model"}, "/no/such/model"),
+        ({"PRIMER_DATABASE_URL": "nonsense"}, "PRIMER_DATABASE_URL"),
+    ],
+)
+def test_settings_that_do_not_fit_stop_the_start_with_one_line(home: Path, settings: dict[str, str], said: str) -> None:
+    for words in (["init"], ["sync"]):
+        done = run(home, *words, env=settings)
+        assert done.returncode == 2, done.stdout
+        assert said in done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_nothing_works_before_init_and_the_message_says_so(tmp_path: Path) -> None:
+    done = run(tmp_path / "home", "status")
+    assert done.returncode == 2
+    assert "primer init" in done.stderr
+
+
+def test_reset_leaves_an_empty_home_that_init_fills_again(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "home"
+    shutil.copytree(home, other)
+    (other / "primer.toml").write_text('lease = "80s"\n')
+    assert run(other, "reset", "--yes").returncode == 0
+    assert sorted(path.name for path in other.iterdir()) == ["primer.toml"]
+    assert run(other, "init").returncode == 0
+    assert read(other, "source", "list") == []
+
+
+def test_the_two_runs_of_init_and_source_add_change_nothing(home: Path) -> None:
+    assert run(home, "init").returncode == 0
+    done = run(home, "source", "add", str(home.parent / "samples"))
+    assert done.returncode == 0
+    assert "is there already" in done.stdout
+    assert run(home, "source", "add", str(home.parent / "samples"), "--groups", "others").returncode == 2
+
+
+def test_ci_materialises_through_dagsters_own_command(home: Path, tmp_path: Path) -> None:
+    other = tmp_path / "home"
+    assert run(other, "init").returncode == 0
+    assert run(other, "source", "add", str(home.parent / "samples")).returncode == 0
+    environment = {**os.environ, "PRIMER_HOME": str(other), "DAGSTER_HOME": str(other / "dagster"), "PRIMER_BUCKETS": "2"}
+    grid = "parsed_elements,chunks,embeddings,vector_index,keyword_index,indexed_documents"
+    for assets, partition in (("source_documents", "samples"), (grid, "00|v1"), (grid, "01|v1")):
+        command = [sys.executable, "-m", "dagster", "asset", "materialize", "-m", "primer.definitions"]
+        done = subprocess.run(
+            [*command, "--select", assets, "--partition", partition], env=environment, cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr[-2000:]
+    overview = read(other, "status")
+    assert overview["unfinished_jobs"] == 0
+    assert overview["documents"]["samples"]["indexed"] == read(home, "status")["documents"]["samples"]["indexed"]
+    assert read(other, "reconcile")["agrees"] is True
