@@ -16,7 +16,7 @@ from primer_resources.catalog.deployments import VersionState
 from primer_resources.clock import SystemClock
 from primer_resources.document_store import DocumentStore
 from primer_resources.reader import Reader
-from primer_resources.settings import Settings, load_settings
+from primer_resources.settings import BUNDLED_MODEL, Settings, load_settings
 from primer_resources.toolkit import Toolkit
 
 if TYPE_CHECKING:
@@ -81,16 +81,25 @@ class Workspace:
         catalog.deployments.create(self.settings.tenant, self.settings.buckets)
         if not catalog.deployments.versions():
             catalog.deployments.add_version(FIRST_VERSION, recipe, VersionState.LIVE, self.settings.buckets)
-        self.toolkit.of(catalog.deployments.live())
+        tools = self.toolkit.of(catalog.deployments.live())
+        if self.settings.embedding_model != BUNDLED_MODEL:
+            tools.embedder.embed_query("Does the model answer?")  # one that is named and does not load stops the start here
         catalog.close()
         self.add_partitions()
 
     def add_partitions(self) -> None:
         """Make Dagster know the sources and index versions of the catalog; an instance that was lost gets them back."""
+        from sqlalchemy.exc import IntegrityError
+
         from primer_assets.partitions import INDEX_VERSION, SOURCE
 
-        self.instance.add_dynamic_partitions(SOURCE, [source.source_id for source in self.catalog.sources.all()])
-        self.instance.add_dynamic_partitions(INDEX_VERSION, [version.name for version in self.catalog.deployments.open_versions()])
+        sources = [source.source_id for source in self.catalog.sources.all()]
+        versions = [version.name for version in self.catalog.deployments.open_versions()]
+        for name, keys in ((SOURCE, sources), (INDEX_VERSION, versions)):
+            try:
+                self.instance.add_dynamic_partitions(name, keys)
+            except IntegrityError:  # Dagster looks and then inserts: another process added a key in between
+                self.instance.add_dynamic_partitions(name, keys)
 
     def close(self) -> None:
         """End child processes, writers and connections."""

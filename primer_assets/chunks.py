@@ -67,8 +67,8 @@ def _requests(run: StageRun, missing: list[str], by_content: dict[str, list[Job]
     """Parsed documents, read one by one as the workers ask for them."""
     titles = run.catalog.parses.titles([by_content[content_hash][0].doc_id for content_hash in missing])
     for content_hash in missing:
-        parsed = run.store.get_parsed(content_hash, run.version.recipe.parser.version)
-        yield ChunkRequest(content_hash, parsed, titles[by_content[content_hash][0].doc_id])
+        document = run.store.get_document(content_hash, run.version.recipe.parser.version)
+        yield ChunkRequest(content_hash, document, titles[by_content[content_hash][0].doc_id])
 
 
 def _finish(run: StageRun, jobs: list[Job], made: Sequence[Chunk], tally: Tally) -> None:

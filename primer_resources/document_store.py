@@ -108,6 +108,10 @@ class DocumentStore:
         elements = tuple(Element(**(row | {"kind": ElementKind(row["kind"])})) for row in table.to_pylist())
         return ParsedDocument(elements, int(pages) if pages else None, self._get(f"{folder}/document.json.zst"))
 
+    def get_document(self, content_hash: str, parser_version: str) -> bytes:
+        """A parsed content's DoclingDocument, zstd-compressed JSON, without its elements. Raises SystemFault where it is gone."""
+        return self._get(f"{_parsed_key(content_hash, parser_version)}/document.json.zst")
+
     def put_chunks(self, content_hash: str, parser_version: str, chunker_version: str, chunks: Iterable[Chunk]) -> None:
         """Store a chunk set."""
         self._create(_chunks_key(content_hash, parser_version, chunker_version), _to_parquet([asdict(c) for c in chunks], _CHUNKS))

@@ -133,5 +133,6 @@ def is_shown(gate: Gate, hit: Hit, started_at: datetime) -> bool:
     generation = generation_as_of(view, started_at)
     if generation == view.generation:
         # The list of live chunks decides: a row of a writer that woke up after all of its marks were forgotten is in no list.
-        return hit.row_id in gate.live
+        # A document that came back after its deletion is at generation 0 until it is indexed: its old rows are listed and do not count.
+        return hit.added_gen <= generation and hit.row_id in gate.live
     return is_visible(hit.added_gen, gate.dead_gens, hit.row_id, generation)

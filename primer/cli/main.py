@@ -3,6 +3,7 @@
 import logging
 import sys
 import warnings
+from collections.abc import Sequence
 
 import typer
 
@@ -25,12 +26,12 @@ app.command()(operations.reconcile)
 app.command()(operations.reset)
 
 
-def run() -> None:
-    """Run the command line. A person's mistake is one line on stderr and exit 2, never a traceback."""
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line (the process's own arguments when None). A person's mistake is one line on stderr and exit 2, no traceback."""
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     try:
-        app()
+        app(arguments)
     except PrimerError as error:
         sys.stderr.write(f"primer: {error}\n")
         raise SystemExit(ERROR_EXIT) from None

@@ -24,6 +24,7 @@ def sync(
         names = [catalog.sources.get(source).source_id] if source else [each.source_id for each in catalog.sources.all()]
         if not names and not catalog.jobs.unfinished():
             raise PrimerError("there is no source yet; add one with `primer source add PATH --groups GROUP`")
+        workspace.toolkit.of(catalog.deployments.live())
         workspace.add_partitions()
         overrides = {"settings": workspace.settings, "catalog": catalog, "store": workspace.store, "toolkit": workspace.toolkit}
         columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

@@ -28,10 +28,10 @@ class Chunker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkRequest:
-    """One parsed content to chunk; `name` is the document's, for messages."""
+    """One parsed content to chunk: its DoclingDocument as zstd-compressed JSON; `name` is the document's, for messages."""
 
     content_hash: str
-    parsed: ParsedDocument
+    docling_json_zst: bytes
     name: str
 
 

@@ -1,16 +1,21 @@
 """The command line as a newcomer types it: set up, sync, search, look after; and every mistake one line that names the fix."""
 
 import json
+import logging
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from primer.cli import main
 from tests.conftest import PROJECT
 
 SYNC_FIELDS = {
@@ -22,10 +27,30 @@ STATUS_FIELDS = {"stage", "source_version", "indexed_version", "chunks", "indexe
 DLQ_FIELDS = {"doc_id", "uri", "path", "stage", "reason", "error", "attempts"}
 
 
-def run(home: Path, *words: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """One `primer` command in a process of its own."""
-    environment = {**os.environ, "PRIMER_HOME": str(home), "PRIMER_BUCKETS": "2", "PRIMER_PARSE_WORKERS": "1", **(env or {})}
-    return subprocess.run([sys.executable, "-m", "primer.cli.main", *words], env=environment, cwd=PROJECT, capture_output=True, text=True)
+@dataclass(frozen=True)
+class Done:
+    """What a command left: its exit code and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(home: Path, *words: str, env: Mapping[str, str] | None = None) -> Done:
+    """One `primer` command, through the very function that the installed script calls."""
+    environment = {"PRIMER_HOME": str(home), "PRIMER_BUCKETS": "2", "PRIMER_PARSE_WORKERS": "1", **(env or {})}
+    code: int | str | None = 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
+        patch.chdir(PROJECT)
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        try:
+            main.run(words)
+        except SystemExit as stop:
+            code = stop.code
+        finally:
+            logging.disable(logging.NOTSET)
+    return Done(int(code or 0), out.getvalue(), err.getvalue())
 
 
 def read(home: Path, *words: str) -> Any:
@@ -148,6 +173,14 @@ def test_settings_that_do_not_fit_stop_the_start_with_one_line(home: Path, setti
         assert done.returncode == 2, done.stdout
         assert said in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_the_installed_script_is_that_function(tmp_path: Path) -> None:
+    environment = {**os.environ, "PRIMER_HOME": str(tmp_path / "home")}
+    done = subprocess.run([Path(sys.executable).with_name("primer"), "status"], env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("primer: catalog sqlite")
+    assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_nothing_works_before_init_and_the_message_says_so(tmp_path: Path) -> None:

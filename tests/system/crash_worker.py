@@ -165,7 +165,7 @@ class Worker:
             raise AssertionError(f"worker {self.pid} did not finish within {DEADLINE_S:.0f} s")
         try:
             result: str | None = self._orders.recv()
-        except EOFError:
+        except (EOFError, ConnectionResetError):
             self.process.join(DEADLINE_S)
             raise AssertionError(f"worker {self.pid} died with exit code {self.process.exitcode}") from None
         return result

@@ -109,7 +109,7 @@ def test_a_process_that_wakes_after_its_leases_ran_out_changes_nothing(
         hasty.edit()
         zombie.start(Order(stop=Stop(boundary, signal=signal.SIGSTOP)))
         zombie.wait_for_stop()
-        eventually(lambda: not hasty.workspace.catalog.lease_owners())
+        eventually(lambda: not hasty.workspace.catalog.holders.alive())
         assert heir.do(Order()) is None
         hasty.settle()
         assert hasty.problems() == []

@@ -27,8 +27,8 @@ def test_a_broken_document_is_an_outcome_and_the_others_are_chunked_as_in_this_p
 ) -> None:
     good = packed(paragraphs([f"Paragraph {n} is about the weather on the island." for n in range(20)]))
     empty = packed(paragraphs([]))
-    broken = ParsedDocument((), None, good.docling_json_zst[: len(good.docling_json_zst) // 2])
-    requests = [ChunkRequest("broken", broken, "b.md"), ChunkRequest("empty", empty, "e.md"), ChunkRequest("good", good, "g.md")]
+    documents = {"broken": good.docling_json_zst[: len(good.docling_json_zst) // 2], "empty": empty.docling_json_zst}
+    requests = [ChunkRequest(name, document, f"{name}.md") for name, document in (documents | {"good": good.docling_json_zst}).items()]
     outcomes = {o.content_hash: o for o in WorkerChunker(pool, Settings()).chunk_many(requests)}
     assert outcomes["good"].fault is None
     assert outcomes["good"].chunks == open_chunker(Settings()).chunk(good)
@@ -36,4 +36,4 @@ def test_a_broken_document_is_an_outcome_and_the_others_are_chunked_as_in_this_p
     assert outcomes["empty"].fault.reason is Reason.EMPTY
     assert outcomes["broken"].fault is not None
     assert outcomes["broken"].fault.reason is Reason.CORRUPT
-    assert "b.md" in outcomes["broken"].fault.message
+    assert "broken.md" in outcomes["broken"].fault.message

@@ -1,0 +1,78 @@
+"""Runs whose process was killed do not keep the pools' slots: without that, two kills would make every later sync wait for ever."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import dagster as dg
+import psutil
+import pytest
+
+from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
+
+POOL = "index"
+SLOTS = 2
+"""The default limit of dagster.yaml."""
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
+    """An instance as `primer init` makes it."""
+    (tmp_path / "dagster.yaml").write_bytes((files("primer") / "dagster.yaml").read_bytes())
+    with dg.DagsterInstance.from_config(str(tmp_path)) as instance:
+        instance.event_log_storage.initialize_concurrency_limit_to_default(POOL)
+        yield instance
+
+
+@dg.op
+def nothing() -> None:
+    """Does nothing."""
+
+
+@dg.job
+def idle() -> None:
+    """A job to make runs of."""
+    nothing()
+
+
+def _run_of(instance: dg.DagsterInstance, tag: str) -> dg.DagsterRun:
+    """A run under way that holds a slot."""
+    run = instance.create_run_for_job(idle, tags={PROCESS_TAG: tag}, status=dg.DagsterRunStatus.STARTED)
+    assert instance.event_log_storage.claim_concurrency_slot(POOL, run.run_id, "nothing").is_claimed
+    return run
+
+
+def _status(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dg.DagsterRunStatus:
+    found = instance.get_run_by_id(run.run_id)
+    assert found is not None
+    return found.status
+
+
+def _tag_of_a_dead_process() -> str:
+    host = process_tag().split(":")[0]
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        return f"{host}:{process.pid}:{psutil.Process(process.pid).create_time():.2f}"
+
+
+def test_the_runs_of_dead_processes_give_their_slots_back(instance: dg.DagsterInstance) -> None:
+    dead = [_run_of(instance, _tag_of_a_dead_process()) for _ in range(SLOTS)]
+    close_dead_runs(instance)
+    assert [_status(instance, run) for run in dead] == [dg.DagsterRunStatus.FAILURE] * SLOTS
+    assert instance.event_log_storage.get_concurrency_info(POOL).active_slot_count == 0
+
+
+def test_the_runs_of_living_processes_and_of_other_machines_are_left(instance: dg.DagsterInstance) -> None:
+    host, rest = process_tag().split(":", 1)
+    left = [_run_of(instance, process_tag()), _run_of(instance, f"not-{host}:{rest}")]
+    close_dead_runs(instance)
+    assert [_status(instance, run) for run in left] == [dg.DagsterRunStatus.STARTED] * 2
+    assert instance.event_log_storage.get_concurrency_info(POOL).active_slot_count == 2
+
+
+def test_a_process_id_that_came_again_is_not_the_process(instance: dg.DagsterInstance) -> None:
+    host, pid, began = process_tag().rsplit(":", 2)
+    run = _run_of(instance, f"{host}:{pid}:{float(began) - 60:.2f}")
+    close_dead_runs(instance)
+    assert _status(instance, run) is dg.DagsterRunStatus.FAILURE
