@@ -16,6 +16,7 @@ from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.catalog.jobs import Job
 from primer_resources.document_store import DocumentStore
 from primer_resources.heartbeat import Heartbeat
+from primer_resources.memory import give_back_memory
 from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit, Tools
 
@@ -125,4 +126,5 @@ def drain(run: StageRun, stage: Stage, work: Callable[[list[Job], Tally], None])
         for batch in run.claims(stage, run.buckets):
             tally.documents += len(batch)
             work(batch, tally)
+            give_back_memory()
     return tally

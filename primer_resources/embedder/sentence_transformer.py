@@ -9,6 +9,7 @@ from primer_core.failures import PrimerError, SystemFault
 from primer_core.recipe import EmbeddingSpec
 from primer_resources.embedder.base import Vector
 from primer_resources.embedder.model import ModelFiles, describe_model, offline, open_counter, resolve_model
+from primer_resources.memory import give_back_memory
 from primer_resources.settings import Settings
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class SentenceTransformerEmbedder:
             show_progress_bar=False,
             prompt="",
         )
+        give_back_memory()
         if found.shape != (len(texts), self._spec.dims):
             raise SystemFault(
                 f"{self._spec.model} gave vectors of shape {found.shape} where ({len(texts)}, {self._spec.dims}) was due; "
