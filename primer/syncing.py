@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 from primer.materialise import Materialiser
@@ -41,7 +41,6 @@ class Syncing:
     catalog: Catalog
     settings: Settings
     materialiser: Materialiser
-    stopped: Event
     on_progress: Callable[[str, int, int], None]
 
     def run(self, source_ids: Sequence[str]) -> list[SyncResult]:
@@ -57,16 +56,27 @@ class Syncing:
 
     def _sweep_until_done(self, source_ids: Sequence[str]) -> None:
         total = self.catalog.jobs.unfinished(source_ids)
-        first = True
-        while first or self.catalog.jobs.unfinished(source_ids):
-            sweeps = self._waiting_sweeps(purges=first)
-            for sweep in sweeps:
-                self.on_progress("indexing", total - self.catalog.jobs.unfinished(source_ids), total)
-                self.materialiser.sweep(sweep)
-            if not sweeps and not first:
-                self.stopped.wait(POLL_S)
-            first = False
-        self.on_progress("done", total, total)
+        first, ended = True, Event()
+        watcher = Thread(target=self._watch, args=(source_ids, total, ended), name="progress", daemon=True)
+        watcher.start()
+        try:
+            while first or self.catalog.jobs.unfinished(source_ids):
+                sweeps = self._waiting_sweeps(purges=first)
+                for sweep in sweeps:
+                    self.materialiser.sweep(sweep)
+                if not sweeps and not first:
+                    ended.wait(POLL_S)
+                first = False
+        finally:
+            ended.set()
+            watcher.join()
+
+    def _watch(self, source_ids: Sequence[str], total: int, ended: Event) -> None:
+        """Tell how far the sources are, while the sweeps run."""
+        while not ended.wait(POLL_S):
+            standing = self.catalog.jobs.standing(source_ids)
+            words = ", ".join(f"{count} to {stage}" for stage, count in standing.items())
+            self.on_progress(words or "finishing", total - sum(standing.values()), total)
 
     def _waiting_sweeps(self, purges: bool) -> list[Sweep]:
         """One range an index version over all that waits; purges alone are worth one sweep and no more."""

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from typer.testing import CliRunner
@@ -54,7 +53,7 @@ class Deployment:
             **overrides,
         }
         materialiser = Materialiser(workspace.instance, resources)
-        return Syncing(workspace.catalog, workspace.settings, materialiser, Event(), lambda *_: None).run([self.name])[0]
+        return Syncing(workspace.catalog, workspace.settings, materialiser, lambda *_: None).run([self.name])[0]
 
     def search(self, query: str, groups: tuple[str, ...] | None = None, k: int = 10) -> list[SearchResult]:
         """Search as a person of these groups, of the source's own when left out."""

@@ -1,6 +1,5 @@
 """`primer sync`: read the sources and index what changed, to the end."""
 
-from threading import Event
 from typing import Annotated
 
 import typer
@@ -34,7 +33,7 @@ def sync(
             def on_progress(words: str, done: int, total: int) -> None:
                 progress.update(task, description=words, completed=done, total=total or None)
 
-            syncing = Syncing(catalog, workspace.settings, Materialiser(workspace.instance, overrides), Event(), on_progress)
+            syncing = Syncing(catalog, workspace.settings, Materialiser(workspace.instance, overrides), on_progress)
             results = syncing.run(names)
     if json:
         shown = [result.to_json() for result in results]

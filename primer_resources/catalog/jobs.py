@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delet
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.retry import RetryPolicy, compute_backoff
-from primer_core.stages import HELD, WAITING, Operation, Stage, State, entry_of, stage_of
+from primer_core.stages import HELD, STAGES, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import bury_intents, lock_documents
 from primer_resources.catalog.schema import LIVE_STATES, documents, in_states, jobs, purges_due
@@ -332,6 +332,13 @@ class Jobs:
             statement = statement.where(jobs.c.source_id.in_(list(source_ids)))
         with self._db.read() as connection:
             return connection.execute(statement).scalar_one()
+
+    def standing(self, source_ids: Collection[str]) -> dict[str, int]:
+        """stage → unfinished jobs of the sources, in the order of the stages."""
+        statement = select(jobs.c.stage, func.count()).where(_LIVE, jobs.c.source_id.in_(list(source_ids))).group_by(jobs.c.stage)
+        with self._db.read() as connection:
+            found = {row[0]: row[1] for row in connection.execute(statement)}
+        return {stage.name: found[stage.name] for stage in STAGES if stage.name in found}
 
     def next_due(self) -> datetime | None:
         """When the next unfinished job can be claimed: its backoff or its holder's lease ends. None when none is unfinished."""

@@ -19,11 +19,11 @@ from primer_resources.catalog.schema import contents, parsed
 from primer_resources.catalog.sources import Source
 from primer_resources.settings import Settings, load_settings
 from tests.system.crash_documents import DELETED, DOCUMENTS, VERSIONS, Document, Verdict, judge, mark_of, shared_passages, text_of
-from tests.system.crash_reader import GROUPS, poll
+from tests.system.crash_reader import GROUPS, QUICK, SLOW, poll
 from tests.system.crash_worker import DEADLINE_S, FORKED, Order, Worker, working
 
 SOURCE = "surveys"
-GRACE_S = 2.0
+GRACE_S = 4.0
 """Longer than the reads of the tests on a machine with work to do; those that take longer are not counted."""
 LEASE_S = 3.0
 """Longer than Dagster takes from one step to the next on a busy machine: nothing renews a lease in between."""
@@ -216,24 +216,35 @@ def _check_marks(chunks: tuple[Chunk, ...], marks: list[str]) -> None:
 
 
 @contextmanager
-def reading(deployment: Deployment, log: Path) -> Iterator[Callable[[], Verdict]]:
-    """A reader at work in another process. What is yielded stops it and gives the verdict on all its reads."""
-    ready, stop = FORKED.Event(), FORKED.Event()
-    process = FORKED.Process(target=poll, args=(deployment.environment, log, ready, stop), daemon=True)
-    process.start()
+def reading(deployment: Deployment, place: Path) -> Iterator[Callable[[], Verdict]]:
+    """A quick and a slow reader at work, each in a process. What is yielded stops them and gives the verdict on all their reads."""
+    stop = FORKED.Event()
+    logs = {place / "quick.jsonl": QUICK, place / "slow.jsonl": SLOW}
+    ready = [FORKED.Event() for _ in logs]
+    processes = [
+        FORKED.Process(target=poll, args=(deployment.environment, pace, log, event, stop), daemon=True)
+        for (log, pace), event in zip(logs.items(), ready, strict=True)
+    ]
+    for process in processes:
+        process.start()
 
     def finish() -> Verdict:
         stop.set()
-        process.join(DEADLINE_S)
-        assert process.exitcode == 0, f"the reader ended with exit code {process.exitcode}"
-        return judge(log, deployment.documents, GRACE_S)
+        verdict = Verdict()
+        for process, log in zip(processes, logs, strict=True):
+            process.join(DEADLINE_S)
+            assert process.exitcode == 0, f"a reader ended with exit code {process.exitcode}"
+            verdict.add(judge(log, deployment.documents, deployment.workspace.settings.purge_grace.total_seconds()))
+        return verdict
 
     try:
-        assert ready.wait(DEADLINE_S), "the reader did not begin"
+        for event in ready:
+            assert event.wait(DEADLINE_S), "a reader did not begin"
         yield finish
     finally:
         stop.set()
-        process.join(DEADLINE_S)
-        if process.is_alive():
-            process.kill()
-            process.join()
+        for process in processes:
+            process.join(DEADLINE_S)
+            if process.is_alive():
+                process.kill()
+                process.join()

@@ -104,6 +104,13 @@ class Verdict:
     ungated_wrong: int = 0
     """Reads that would have been wrong without the gate: proof that they fell into the middle of writes."""
 
+    def add(self, other: "Verdict") -> None:
+        """Put another reader's verdict to this one."""
+        self.reads += other.reads
+        self.void += other.void
+        self.wrong += other.wrong
+        self.ungated_wrong += other.ungated_wrong
+
 
 def judge(log: Path, documents: Sequence[Document], grace: float) -> Verdict:
     """Hold every read against the histories: each document whole, in one version of the time of the read, and never back to an earlier

@@ -5,10 +5,13 @@ import os
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from primer.workspace import Workspace
 from primer_core.visibility import TwoFlips
@@ -21,14 +24,25 @@ GROUPS = ("readers",)
 EVERYTHING = 5_000
 """More rows than the indexes ever hold, dead ones included."""
 SHOWN_RESULTS = 200
-PAUSES = (0.0, 0.05)
-"""Seconds between the indexes and the gate, in turn: a flip in between is what a gate that looks at the present gets wrong."""
 BREATH_S = 0.02
 """Between two reads, so that the processes under test get some of the machine."""
 MARK = re.compile(r"mark\d+x\d+x\d+")
 
 
-def poll(environment: Mapping[str, str], log: Path, ready: Event, stop: Event) -> None:
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a reader reads: its pauses between the indexes and the gate, seconds, in turn, and every which read is a search (0: none)."""
+
+    pauses: tuple[float, ...]
+    search_every: int = 0
+
+
+QUICK = Pace((0.0, 0.05), search_every=4)
+SLOW = Pace((2.5,))
+"""Longer than a write takes from its first row to its flip: a whole write falls between what the indexes say and what the gate says."""
+
+
+def poll(environment: Mapping[str, str], pace: Pace, log: Path, ready: Event, stop: Event) -> None:
     """Read until told to stop, a line of JSON a read."""
     warnings.filterwarnings("ignore")
     os.environ.update(environment)
@@ -38,9 +52,13 @@ def poll(environment: Mapping[str, str], log: Path, ready: Event, stop: Event) -
         number = 0
         while not stop.is_set():
             number += 1
-            read = looking.search() if number % 4 == 0 else looking.look(stop, PAUSES[number % len(PAUSES)])
+            if pace.search_every and number % pace.search_every == 0:
+                read = looking.search()
+            else:
+                read = looking.look(stop, pace.pauses[number % len(pace.pauses)])
             out.write(json.dumps(read) + "\n")
-            ready.set()
+            if number > pace.search_every:
+                ready.set()  # the model is loaded
             stop.wait(BREATH_S)
     workspace.close()
 
@@ -54,7 +72,7 @@ class Looking:
         self._tools = workspace.toolkit.of(self._version)
         self._tenant = workspace.settings.tenant
         self._reader = workspace.reader
-        self._vector = self._tools.embedder.embed_query(COMMON_WORD)
+        self._vector = np.ones(self._version.recipe.embedding.dims, dtype=np.float32)  # any will do where all rows are asked for
 
     def look(self, stop: Event, pause: float) -> dict[str, Any]:
         """One read of each index, both held against one gate."""
@@ -92,7 +110,7 @@ class Looking:
         return {"began": began.timestamp(), "ended": ended.timestamp(), "shown": {"search": shown}, "found": {}}
 
 
-def _by_document(hits: Iterable[Hit] | Iterator[Hit]) -> dict[str, list[str]]:
+def _by_document(hits: Iterable[Hit]) -> dict[str, list[str]]:
     chunks: dict[str, list[str]] = defaultdict(list)
     for hit in hits:
         chunks[hit.doc_id].append(hit.chunk_id)

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import psutil
@@ -111,7 +110,7 @@ def work(environment: Mapping[str, str], orders: Connection) -> None:
 def _sync(workspace: Any, materialiser: Any) -> str | None:
     from primer.syncing import Syncing
 
-    syncing = Syncing(workspace.catalog, workspace.settings, materialiser, Event(), lambda _words, _done, _total: None)
+    syncing = Syncing(workspace.catalog, workspace.settings, materialiser, lambda _words, _done, _total: None)
     results = syncing.run([source.source_id for source in workspace.catalog.sources.all()])
     return "; ".join(note for result in results for note in result.notes) or None
 

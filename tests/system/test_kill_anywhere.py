@@ -31,7 +31,7 @@ def test_a_kill_anywhere_loses_doubles_and_halves_nothing(
     repeats = request.config.getoption("--kill-repeats")
     random = Random(repeats)
     kills: dict[str, int] = dict.fromkeys((*BOUNDARIES, ANYWHERE), 0)
-    with deployed(crash_template, tmp_path) as deployment, reading(deployment, tmp_path / "reads.jsonl") as finish:
+    with deployed(crash_template, tmp_path) as deployment, reading(deployment, tmp_path) as finish:
         worker = deployment.start_worker()
         deployment.edit()
         usual = _recover(deployment, worker)

@@ -96,16 +96,19 @@ def test_two_sync_commands_started_together_both_end_well(patient: Deployment) -
     assert patient.problems() == []
 
 
-@pytest.mark.parametrize("boundary", ["intended", "vectors_written"])
-@pytest.mark.parametrize("purged", [False, True], ids=["at once", "after the purges are over"])
+@pytest.mark.parametrize(
+    ("boundary", "forgotten"),
+    [("vectors_written", False), ("intended", True)],
+    ids=["after its rows were written", "before its rows are written, when their purges are done and forgotten"],
+)
 def test_a_process_that_wakes_after_its_leases_ran_out_changes_nothing(
-    hasty: Deployment, tmp_path: Path, boundary: str, purged: bool
+    hasty: Deployment, tmp_path: Path, boundary: str, forgotten: bool
 ) -> None:
     zombie, heir = hasty.start_worker(), hasty.start_worker()
     hasty.edit()
     assert heir.do(Order()) is None
     hasty.settle()
-    with reading(hasty, tmp_path / "reads.jsonl") as finish:
+    with reading(hasty, tmp_path) as finish:
         hasty.edit()
         zombie.start(Order(stop=Stop(boundary, signal=signal.SIGSTOP)))
         zombie.wait_for_stop()
@@ -113,8 +116,8 @@ def test_a_process_that_wakes_after_its_leases_ran_out_changes_nothing(
         assert heir.do(Order()) is None
         hasty.settle()
         assert hasty.problems() == []
-        if purged:
-            assert hasty.remains(heir) == []  # nothing remembers the rows that the zombie has still to write
+        if forgotten:
+            assert hasty.remains(heir) == []
         before = _generations(hasty)
         zombie.resume()
         zombie.result()  # whether it says that it lost its leases or finds nothing left to do

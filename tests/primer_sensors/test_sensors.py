@@ -1,0 +1,107 @@
+"""The sensors on a real catalog and a real Dagster instance: what is due becomes runs, what is under way is left, the dead are seen."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import dagster as dg
+import pytest
+from dagster import DagsterRunStatus
+
+from primer.workspace import Workspace
+from primer_core.stages import Operation
+from primer_resources.catalog.jobs import NewJob
+from primer_sensors.index_sweep_sensor import index_sweep_sensor
+from primer_sensors.runs import RANGE_END, RANGE_START, SOURCE_TAG, active_values
+from primer_sensors.source_sync_sensor import source_sync_sensor
+from tests.deployment import Deployment, workspace
+from tests.primer_resources.catalog.world import facts, place
+
+LEASE = timedelta(seconds=90)
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Iterator[Deployment]:
+    """A deployment with one source and eight buckets, as the definitions have."""
+    with workspace(tmp_path / "home", buckets=8) as made:
+        yield Deployment(made, tmp_path / "docs", "docs")
+
+
+def tick(sensor: dg.SensorDefinition, made: Workspace, cursor: str | None = None) -> Any:
+    """One evaluation of a sensor, as the daemon makes it."""
+    resources = {"catalog": made.catalog, "settings": made.settings}
+    wanted = {name: resources[name] for name in sensor.required_resource_keys}
+    return sensor(dg.build_sensor_context(instance=made.instance, cursor=cursor, resources=wanted))
+
+
+def waiting_document(made: Workspace, path: str, bucket: str) -> None:
+    """A document with a job that waits in a bucket."""
+    catalog, source = made.catalog, made.catalog.sources.get("docs")
+    now = catalog.now()
+    with catalog.database.begin() as connection:
+        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket), scan=1)
+        job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "fast", Operation.UPSERT, now)
+        catalog.jobs.add(connection, [job], ["v1"])
+
+
+def start_run(made: Workspace, tags: dict[str, str]) -> dg.DagsterRun:
+    """A run that Dagster believes to be under way."""
+    run = dg.DagsterRun(job_name="a_run", run_id=str(uuid4()), status=DagsterRunStatus.NOT_STARTED, tags=tags)
+    made.instance.add_run(run)
+    return run
+
+
+def test_a_due_source_is_one_run_and_none_while_one_is_under_way(docs: Deployment) -> None:
+    made = docs.workspace
+    result = tick(source_sync_sensor, made)
+    assert [request.partition_key for request in result.run_requests] == ["docs"]
+    again = tick(source_sync_sensor, made, result.cursor)
+    assert again.run_requests[0].run_key != result.run_requests[0].run_key
+    start_run(made, {SOURCE_TAG: "docs"})
+    assert isinstance(tick(source_sync_sensor, made, result.cursor), dg.SkipReason)
+
+
+def test_a_source_just_synced_is_not_due(docs: Deployment) -> None:
+    catalog = docs.workspace.catalog
+    taken = catalog.sources.acquire("docs", "a run", LEASE)
+    assert taken is not None
+    catalog.sources.finish("docs", taken[1], catalog.now(), None, None)
+    assert isinstance(tick(source_sync_sensor, docs.workspace), dg.SkipReason)
+
+
+def test_waiting_buckets_become_contiguous_range_runs(docs: Deployment) -> None:
+    for bucket in ("01", "02", "06"):
+        waiting_document(docs.workspace, f"{bucket}.md", bucket)
+    requests = tick(index_sweep_sensor, docs.workspace).run_requests
+    assert [(r.tags[RANGE_START], r.tags[RANGE_END]) for r in requests] == [("01|v1", "02|v1"), ("06|v1", "06|v1")]
+
+
+def test_a_bucket_that_a_sweep_is_on_is_left_to_it(docs: Deployment) -> None:
+    for bucket in ("01", "06"):
+        waiting_document(docs.workspace, f"{bucket}.md", bucket)
+    first = tick(index_sweep_sensor, docs.workspace)
+    start_run(docs.workspace, dict(first.run_requests[0].tags))
+    later = tick(index_sweep_sensor, docs.workspace, first.cursor)
+    assert [r.tags[RANGE_START] for r in later.run_requests] == ["06|v1"]
+
+
+def test_an_idle_deployment_is_swept_now_and_then_so_that_freshness_tells_the_truth(docs: Deployment) -> None:
+    first = tick(index_sweep_sensor, docs.workspace)
+    assert [(r.tags[RANGE_START], r.tags[RANGE_END]) for r in first.run_requests] == [("00|v1", "07|v1")]
+    assert isinstance(tick(index_sweep_sensor, docs.workspace, first.cursor), dg.SkipReason)
+
+
+@pytest.mark.parametrize("beats", [True, False])
+def test_a_run_whose_process_died_is_marked_as_failed_and_a_living_one_is_left(docs: Deployment, beats: bool) -> None:
+    made = docs.workspace
+    run = start_run(made, {SOURCE_TAG: "docs"})
+    for event in (dg.DagsterEventType.RUN_START,):
+        made.instance.report_dagster_event(dg.DagsterEvent(event_type_value=event.value, job_name="a_run"), run.run_id)
+    if beats:
+        made.catalog.holders.beat(run.run_id, LEASE)
+    tiny = timedelta(microseconds=1)
+    assert active_values(made.instance, made.catalog, SOURCE_TAG, tiny) == (["docs"] if beats else [])
+    status = made.instance.get_run_by_id(run.run_id).status
+    assert status is (DagsterRunStatus.STARTED if beats else DagsterRunStatus.FAILURE)
