@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import dagster as dg
 
-from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
-from primer_assets.stage_run import SYSTEM_RETRY, StageRun, Tally, drain, plain_errors
+from primer_assets.grid_asset import grid_asset
+from primer_assets.stage_run import StageRun, Tally, drain, plain_errors
 from primer_core.chunks import Chunk, diff_chunks
 from primer_core.stages import CHUNK
 from primer_resources.catalog.catalog import Catalog
@@ -17,14 +17,10 @@ from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 
 
-@dg.asset(
-    partitions_def=GRID,
-    backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
-    group_name="documents",
+@grid_asset(
+    group="documents",
     deps=["parsed_elements"],
-    retry_policy=SYSTEM_RETRY,
     pool="parse",
-    kinds={"python"},
     description="Passages of each document, with heading path and pages. New, kept and gone are against what the indexes hold now.",
 )
 def chunks(

@@ -2,8 +2,8 @@
 
 import dagster as dg
 
-from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
-from primer_assets.stage_run import SYSTEM_RETRY, StageRun, Tally, drain, plain_errors
+from primer_assets.grid_asset import grid_asset
+from primer_assets.stage_run import StageRun, Tally, drain, plain_errors
 from primer_assets.vectors import embed_texts, vector_key
 from primer_core.failures import Deferred
 from primer_core.stages import EMBED
@@ -14,14 +14,10 @@ from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 
 
-@dg.asset(
-    partitions_def=GRID,
-    backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
-    group_name="documents",
+@grid_asset(
+    group="documents",
     deps=["chunks"],
-    retry_policy=SYSTEM_RETRY,
     pool="embed",
-    kinds={"python"},
     description="Vectors of new passages, kept in the embedding cache under the model and the exact string. A string is embedded once.",
 )
 def embeddings(

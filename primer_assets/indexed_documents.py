@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import dagster as dg
 
-from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
-from primer_assets.stage_run import SYSTEM_RETRY, Checkpoint, StageRun, Tally, plain_errors
+from primer_assets.grid_asset import grid_asset
+from primer_assets.stage_run import Checkpoint, StageRun, Tally, plain_errors
 from primer_assets.writing import PlannedWrite, plans_in_hand
 from primer_core.ids import content_hash
 from primer_core.stages import Operation
@@ -25,15 +25,11 @@ JOB_HISTORY = timedelta(days=3)
 FRESH = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=24), warn_window=timedelta(hours=12))
 
 
-@dg.asset(
-    partitions_def=GRID,
-    backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
-    group_name="indexes",
+@grid_asset(
+    group="indexes",
     deps=["vector_index", "keyword_index"],
-    retry_policy=SYSTEM_RETRY,
     pool="index",
-    kinds={"python"},
-    freshness_policy=FRESH,
+    freshness=FRESH,
     description="Documents that both indexes hold whole. A document changes here in one transaction: readers see it before or after, "
     "never mixed. Rows that no reader can need any more are purged.",
 )

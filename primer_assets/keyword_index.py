@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import dagster as dg
 
-from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
-from primer_assets.stage_run import SYSTEM_RETRY, Checkpoint, StageRun, Tally, plain_errors
+from primer_assets.grid_asset import grid_asset
+from primer_assets.stage_run import Checkpoint, StageRun, Tally, plain_errors
 from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plans_in_hand, rows_of, still_held
 from primer_core.failures import Transient
 from primer_core.stages import WRITE
@@ -15,14 +15,10 @@ from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 
 
-@dg.asset(
-    partitions_def=GRID,
-    backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
-    group_name="indexes",
+@grid_asset(
+    group="indexes",
     deps=["chunks", "vector_index"],
-    retry_policy=SYSTEM_RETRY,
     pool="index",
-    kinds={"python"},
     description="The same rows in the Tantivy shard of each bucket: ids and searchable text, no stored text.",
 )
 def keyword_index(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
-from primer_assets.stage_run import SYSTEM_RETRY, StageRun, Tally, drain, plain_errors
+from primer_assets.grid_asset import grid_asset
+from primer_assets.stage_run import StageRun, Tally, drain, plain_errors
 from primer_core.stages import PARSE
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.jobs import Job
@@ -18,14 +18,10 @@ from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 
 
-@dg.asset(
-    partitions_def=GRID,
-    backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
-    group_name="documents",
+@grid_asset(
+    group="documents",
     deps=["source_documents"],
-    retry_policy=SYSTEM_RETRY,
     pool="parse",
-    kinds={"python"},
     description="Documents parsed to one list of elements (headings, paragraphs, list items, tables, captions, code), whatever their "
     "format. A content that this parser version has parsed before is passed on without being read.",
 )

@@ -13,8 +13,6 @@ from primer_resources.settings import load_settings
 warnings.filterwarnings("ignore", message="Parameter `backfill_policy`", category=dg.BetaWarning)
 
 BUCKET, INDEX_VERSION, SOURCE = "bucket", "index_version", "source"
-MAX_PARTITIONS_PER_RUN = 4
-"""Of a backfill: a run costs about 4 CPU seconds to start, and a failed one is repeated whole."""
 
 SOURCES = dg.DynamicPartitionsDefinition(name=SOURCE)
 VERSIONS = dg.DynamicPartitionsDefinition(name=INDEX_VERSION)

@@ -2,9 +2,10 @@
 
 import dagster as dg
 
+from primer_assets.grid_asset import SYSTEM_RETRY
 from primer_assets.partitions import SOURCES
 from primer_assets.source_sync import SourceSync
-from primer_assets.stage_run import SYSTEM_RETRY, plain_errors
+from primer_assets.stage_run import plain_errors
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.connectors.registry import Connectors

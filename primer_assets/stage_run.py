@@ -23,9 +23,6 @@ from primer_resources.toolkit import Toolkit, Tools
 Checkpoint = Callable[[str], None]
 """Called with the name of each boundary between two commits, so that a test can stop the process there."""
 
-SYSTEM_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.FULL)
-"""For the system's faults (disk full, store gone). A document's own faults never fail a step."""
-
 
 @dataclass(slots=True)
 class Tally:

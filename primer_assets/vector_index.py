@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from primer_assets.partitions import GRID, MAX_PARTITIONS_PER_RUN
-from primer_assets.stage_run import SYSTEM_RETRY, Checkpoint, StageRun, Tally, plain_errors
+from primer_assets.grid_asset import grid_asset
+from primer_assets.stage_run import Checkpoint, StageRun, Tally, plain_errors
 from primer_assets.vectors import embed_texts, vector_key
 from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plan_one, rows_of, still_held
 from primer_core.failures import Deferred, Transient
@@ -17,14 +17,10 @@ from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 
 
-@dg.asset(
-    partitions_def=GRID,
-    backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
-    group_name="indexes",
+@grid_asset(
+    group="indexes",
     deps=["embeddings"],
-    retry_policy=SYSTEM_RETRY,
     pool="index",
-    kinds={"python"},
     description="Rows of new passages in the LanceDB table of this index version. They count only after the flip in indexed_documents.",
 )
 def vector_index(
