@@ -48,7 +48,7 @@ def keyword_index(
 
 def _write_rows(run: StageRun, bucket: str, writes: list[PlannedWrite], tally: Tally) -> None:
     writes = still_held(run, writes)
-    rows = [row for write in writes for row in rows_of(write, run.settings.tenant, run.settings.library, {})]
+    rows = [row for write in writes for row in rows_of(write, {})]
     if not rows:
         return
     try:

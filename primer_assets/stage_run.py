@@ -14,6 +14,7 @@ from primer_core.stages import Stage
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.catalog.jobs import Job
+from primer_resources.catalog.sources import Source
 from primer_resources.document_store import DocumentStore
 from primer_resources.heartbeat import Heartbeat
 from primer_resources.memory import give_back_memory
@@ -58,6 +59,7 @@ class StageRun:
     tools: Tools
     buckets: Sequence[str]
     owner: str
+    _sources: dict[str, Source] = field(default_factory=dict)
 
     @staticmethod
     def of(context: dg.AssetExecutionContext, catalog: Catalog, store: DocumentStore, settings: Settings, toolkit: Toolkit) -> "StageRun":
@@ -65,6 +67,15 @@ class StageRun:
         name, buckets = grid_scope(context.partition_keys)
         version = catalog.deployments.version(name)
         return StageRun(catalog, store, settings, version, toolkit.of(version), buckets, context.run.run_id)
+
+    def source_of(self, source_id: str) -> Source:
+        """The source of a job, removed or not: its tenant and library stand on every row."""
+        if source_id not in self._sources:
+            found = self.catalog.sources.find(source_id)
+            if found is None:
+                raise SystemFault(f"source {source_id} is in no catalog row, yet a job names it; restore the catalog from a backup")
+            self._sources[source_id] = found
+        return self._sources[source_id]
 
     def heartbeat(self) -> Heartbeat:
         """Holds the run's jobs and lanes while the step works, and says that the run is alive."""

@@ -76,8 +76,7 @@ def _write_rows(run: StageRun, writes: Sequence[PlannedWrite], tally: Tally) -> 
     try:
         embedded = embed_texts(run.tools, run.settings, texts)
         vectors = {row: embedded.vectors[key] for row, key in keys.items()}
-        scope = (run.settings.tenant, run.settings.library)
-        run.tools.vectors.write([row for write in writes for row in rows_of(write, *scope, vectors)])
+        run.tools.vectors.write([row for write in writes for row in rows_of(write, vectors)])
     except (Deferred, Transient) as error:
         for write in writes:
             run.catalog.jobs.fail(WRITE, write.job, run.owner, error)

@@ -13,6 +13,7 @@ from primer_core.stages import WRITE, Operation
 from primer_core.write_plan import PlannedChunk, WritePlan, plan_write
 from primer_resources.catalog.generations import WriteState
 from primer_resources.catalog.jobs import Job
+from primer_resources.catalog.sources import Source
 from primer_resources.embedder.base import Vector
 from primer_resources.index_base import IndexRow
 
@@ -25,6 +26,7 @@ class PlannedWrite:
     """One held document and what its write does."""
 
     job: Job
+    source: Source
     acl_id: str
     plan: WritePlan
 
@@ -40,7 +42,9 @@ def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:
     if job.operation is Operation.ACL:
         made = tuple(chunk for chunk in made if chunk.id_in(job.doc_id) in state.manifest)
     rewrite = state.acl_id is not None and state.acl_id != job.acl_id
-    return PlannedWrite(job, job.acl_id, plan_write(job.doc_id, made, state.manifest, job.generation, rewrite))
+    return PlannedWrite(
+        job, run.source_of(job.source_id), job.acl_id, plan_write(job.doc_id, made, state.manifest, job.generation, rewrite)
+    )
 
 
 def plans_in_hand(run: StageRun, buckets: Sequence[str]) -> Iterator[PlannedWrite]:
@@ -62,19 +66,19 @@ def still_held(run: StageRun, writes: Sequence[PlannedWrite]) -> list[PlannedWri
     return [write for write in writes if write.job.job_id not in lost]
 
 
-def rows_of(write: PlannedWrite, tenant_id: str, library: str, vectors: Mapping[str, Vector]) -> list[IndexRow]:
+def rows_of(write: PlannedWrite, vectors: Mapping[str, Vector]) -> list[IndexRow]:
     """The rows that a write adds; `vectors` maps row_id → vector, shape (dims,), and may be empty for the keyword index."""
-    return [_row(write, planned, tenant_id, library, vectors.get(planned.row_id)) for planned in write.plan.added]
+    return [_row(write, planned, vectors.get(planned.row_id)) for planned in write.plan.added]
 
 
-def _row(write: PlannedWrite, planned: PlannedChunk, tenant_id: str, library: str, vector: Vector | None) -> IndexRow:
+def _row(write: PlannedWrite, planned: PlannedChunk, vector: Vector | None) -> IndexRow:
     chunk = planned.chunk
     return IndexRow(
         row_id=planned.row_id,
         chunk_id=planned.chunk_id,
         added_gen=write.plan.generation,
-        tenant_id=tenant_id,
-        library=library,
+        tenant_id=write.source.tenant_id,
+        library=write.source.library,
         doc_id=write.job.doc_id,
         acl_ids=(write.acl_id,),
         heading_path=chunk.heading_path,

@@ -196,7 +196,8 @@ class Generations:
         for part in slices(planned):
             mine = and_(jobs.c.job_id.in_([job.job_id for job, _, _ in part]), jobs.c.lease_owner == owner, jobs.c.state == State.WRITING)
             with self._db.read() as connection:
-                held = set(connection.execute(select(jobs.c.job_id, jobs.c.lease_epoch, jobs.c.generation).where(mine)).tuples())
+                rows = connection.execute(select(jobs.c.job_id, jobs.c.lease_epoch, jobs.c.generation).where(mine))
+            held = {(row.job_id, row.lease_epoch, row.generation) for row in rows}
             lost += [each for each in part if (each[0].job_id, each[0].lease_epoch, each[1]) not in held]
         if lost:
             now = self._db.now()

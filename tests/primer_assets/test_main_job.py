@@ -228,6 +228,27 @@ def test_a_document_moved_to_another_acl_keeps_its_passages_and_is_decided_at_on
     assert place.reconcile().agrees
 
 
+def test_both_indexes_hold_the_scope_of_the_document(place: Deployment) -> None:
+    from primer_core.ids import acl_id
+    from primer_resources.index_base import Scope
+
+    place.write("page.md", "# Page\n\nThe ferry leaves the pier at nine.")
+    place.sync()
+    catalog, settings = place.workspace.catalog, place.workspace.settings
+    tools = place.workspace.toolkit.of(catalog.deployments.live())
+    own = frozenset({acl_id(settings.tenant, place.name, "")})
+    assert own == catalog.acls.open_to(settings.tenant, [place.name])
+    vector = tools.embedder.embed_query("when does the ferry leave")
+    for scope, found in (
+        (Scope(settings.tenant, own, frozenset({"main"})), 1),
+        (Scope(settings.tenant, own, frozenset({"other"})), 0),
+        (Scope("other", own), 0),
+        (Scope(settings.tenant, frozenset({"other"})), 0),
+    ):
+        assert len(tools.vectors.search(vector, scope, 10)) == found
+        assert len(tools.keywords.search("ferry", scope, 10)) == found
+
+
 def test_a_removed_source_leaves_nothing_to_find_and_can_come_back(place: Deployment) -> None:
     place.write("page.md", "# Page\n\nThe ferry leaves at nine.")
     place.sync()
