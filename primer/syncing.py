@@ -61,11 +61,11 @@ class Syncing:
         watcher.start()
         try:
             while first or self.catalog.jobs.unfinished(source_ids):
-                sweeps = self._waiting_sweeps(purges=first)
-                for sweep in sweeps:
+                before = self.catalog.jobs.standing(source_ids)
+                for sweep in self._waiting_sweeps(purges=first):
                     self.materialiser.sweep(sweep)
-                if not sweeps and not first:
-                    ended.wait(POLL_S)
+                if not first and self.catalog.jobs.standing(source_ids) == before:
+                    ended.wait(POLL_S)  # another process holds the lanes, or a backoff runs
                 first = False
         finally:
             ended.set()
