@@ -40,8 +40,8 @@ def test_a_bare_number_in_the_file_is_refused_too(primer_home: Path) -> None:
     ],
 )
 def test_durations_carry_their_unit(written: str, meant: timedelta, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PRIMER_LEASE", written)
-    assert load_settings().lease == meant
+    monkeypatch.setenv("PRIMER_PURGE_GRACE", written)
+    assert load_settings().purge_grace == meant
 
 
 @pytest.mark.parametrize("written", ["", "s", "-5s", "5 weeks", "1m30s", "soon"])
@@ -88,3 +88,9 @@ def test_a_value_out_of_range_is_named(name: str, value: str, monkeypatch: pytes
 def test_the_catalog_is_a_file_in_the_home_unless_a_url_says_otherwise(primer_home: Path) -> None:
     assert load_settings().catalog_url == f"sqlite:///{primer_home.resolve() / 'catalog.sqlite'}"
     assert load_settings(database_url="postgresql://db/primer").catalog_url == "postgresql://db/primer"
+
+
+def test_a_lease_too_short_to_beat_in_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIMER_LEASE", "0s")
+    with pytest.raises(PrimerError, match="PRIMER_LEASE"):
+        load_settings()
