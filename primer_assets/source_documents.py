@@ -52,12 +52,12 @@ def source_documents(
             except PrimerError as error:
                 catalog.sources.finish(source.source_id, epoch, None, None, str(error))
                 raise
-        catalog.sources.finish(
-            source.source_id, epoch, began_at, (decision.held, sync.report.held), "; ".join(sync.problems[:SHOWN_PROBLEMS]) or None
-        )
+        hidden = [f"documents are hidden, since their permissions cannot be read: {error}" for error in sorted(sync.hiding)]
+        problems = [*hidden, *sync.problems][:SHOWN_PROBLEMS]
+        catalog.sources.finish(source.source_id, epoch, began_at, (decision.held, sync.report.held), "; ".join(problems) or None)
         metadata: dict[str, dg.MetadataValue] = {name: dg.MetadataValue.int(value) for name, value in sync.report.to_json().items()}
         metadata["deletes"] = dg.MetadataValue.text("; ".join(decision.reasons) or "none")
-        metadata["problems"] = dg.MetadataValue.json(list(sync.problems[:SHOWN_PROBLEMS]))
+        metadata["problems"] = dg.MetadataValue.json(problems)
         metadata["notices"] = dg.MetadataValue.json(list(sync.notices[:SHOWN_PROBLEMS]))
         metadata["skipped"] = dg.MetadataValue.json(dict(sync.skipped))
         return dg.MaterializeResult(metadata=metadata)

@@ -71,6 +71,7 @@ class SourceSync:
     skipped: Mapping[str, int] = field(default_factory=dict)
     _acls: dict[str, AclRow] = field(default_factory=dict)
     _changed_acls: set[str] = field(default_factory=set)
+    hiding: set[str] = field(default_factory=set)
 
     def run(self) -> DeleteDecision:
         """List, settle, delete. Returns what was decided on the documents that the listing no longer showed."""
@@ -94,6 +95,7 @@ class SourceSync:
         seen: list[str] = []
         moved: list[tuple[ListedItem, KnownDocument]] = []
         to_read: list[ListedItem] = []
+        self.hiding.update(item.access.error for item in batch if not item.access.readable)
         for item in batch:
             document = known.get(item.path)
             if document is None:

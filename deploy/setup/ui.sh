@@ -27,7 +27,8 @@ end() {
     trap '' INT TERM HUP
     trap - EXIT
     kill -INT "$group" 2>/dev/null || true
-    wait "$group" || true
+    # Bounded: a job started in the background inherits an ignored SIGINT, and then the launcher never ends by itself.
+    timeout 20 tail --pid="$group" -f /dev/null || true
     kill -TERM -- "-$group" 2>/dev/null || true
     for _ in {1..50}; do
         kill -0 -- "-$group" 2>/dev/null || return 0

@@ -203,7 +203,8 @@ def test_permissions_follow_the_access_file_and_fail_closed(place: Deployment) -
 
     access.write_text("groups: everyone: nonsense\n")
     place.write("late.md", "# Late\n\nThe salary of the late shift is higher.")
-    place.sync()
+    assert any("documents are hidden" in note for note in place.sync().notes)
+    assert "documents are hidden" in (place.workspace.catalog.sources.get(place.name).last_error or "")
     assert place.search("salary", (place.name, "hr", "board")) == []
     assert place.dead() == {"late.md": "acl_unreadable"}
 
