@@ -1,14 +1,17 @@
-"""What a parse worker hands back: a small answer through the pipe, and two files in the task's directory. Light: both sides import it."""
+"""What a parse worker hands back: a small answer through the pipe, and files in the task's directory. Light: both sides import it."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from primer_core.elements import Element, ElementKind, ParsedDocument
 from primer_core.failures import DocumentFault, Reason
+from primer_core.reviews import ReviewPage
 
 ELEMENTS_FILE = "elements.json"
 DOCUMENT_FILE = "document.json.zst"
+REVIEWS_FILE = "reviews.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +40,28 @@ def read_result(directory: Path, pages: int | None) -> ParsedDocument:
     rows = json.loads((directory / ELEMENTS_FILE).read_text(encoding="utf-8"))
     elements = tuple(Element(order, ElementKind(kind), text, level, page) for order, (kind, text, level, page) in enumerate(rows))
     return ParsedDocument(elements, pages, (directory / DOCUMENT_FILE).read_bytes())
+
+
+def write_reviews(directory: Path, reviews: Sequence[ReviewPage]) -> None:
+    """Write the pages to review: a list of what was read, and a picture a page."""
+    if not reviews:
+        return
+    for number, review in enumerate(reviews):
+        _picture(directory, number).write_bytes(review.image)
+    rows = [(review.page, review.confidence, review.text) for review in reviews]
+    (directory / REVIEWS_FILE).write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
+
+
+def read_reviews(directory: Path) -> tuple[ReviewPage, ...]:
+    """Read the pages to review; none where the worker wrote none."""
+    file = directory / REVIEWS_FILE
+    if not file.exists():
+        return ()
+    rows = json.loads(file.read_text(encoding="utf-8"))
+    return tuple(
+        ReviewPage(page, confidence, text, _picture(directory, number).read_bytes()) for number, (page, confidence, text) in enumerate(rows)
+    )
+
+
+def _picture(directory: Path, number: int) -> Path:
+    return directory / f"review-{number}.png"

@@ -8,26 +8,31 @@ from typing import Protocol
 from primer_core.elements import ParsedDocument
 from primer_core.failures import DocumentFault
 from primer_core.recipe import ParserSpec
+from primer_core.reviews import ReviewPage
 
 
 @dataclass(frozen=True, slots=True)
 class ParseRequest:
     """One content to parse. `path` is a private copy that the parser may read and never writes; `name` is the document's
-    file name, a hint only where bytes cannot tell (txt, md, csv)."""
+    file name, a hint only where bytes cannot tell (txt, md, csv). `accepted_pages` are those that a person let through for this content:
+    what OCR read there counts, however sure it is."""
 
     content_hash: str
     path: Path
     name: str
+    accepted_pages: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class ParseOutcome:
-    """What became of one request: the parsed document, or the fault that is the document's own."""
+    """What became of one request: the parsed document, or the fault that is the document's own. Either may have pages to review,
+    which are in no element."""
 
     content_hash: str
     seconds: float
     parsed: ParsedDocument | None
     fault: DocumentFault | None
+    reviews: tuple[ReviewPage, ...] = ()
 
 
 class Parser(Protocol):

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from primer_core.failures import DocumentFault, Reason
 from primer_core.routing import PARSED, Format
-from primer_resources.parser.answer import Answer, write_result
+from primer_resources.parser.answer import Answer, write_result, write_reviews
 from primer_resources.parser.archives import check_zip
 from primer_resources.parser.elements import admit_furniture, list_elements, mend
 from primer_resources.parser.engines.markup import read_markup
@@ -25,18 +25,21 @@ def prepare() -> None:
     """What a worker does once before its first document: the imports above are all of it."""
 
 
-def parse(directory: Path, path: Path, name: str, max_bytes: int) -> Answer:
-    """Parse the file at `path`; the result lies in `directory` unless the answer is a fault.
+def parse(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Answer:
+    """Parse the file at `path`; the result lies in `directory` unless the answer is a fault. Pages to review lie there in either case.
 
     Raises whatever a library raises that is no clear fault of the document; the parent judges that.
     """
     try:
-        converted = _convert(path, name, max_bytes)
+        converted = _convert(path, name, max_bytes, accepted_pages)
+        write_reviews(directory, converted.reviews)
         mend(converted.document)
         elements = list_elements(converted.document)
         if not elements:
             admit_furniture(converted.document)
             elements = list_elements(converted.document)
+        if not elements and converted.reviews:
+            raise DocumentFault(Reason.OCR_BELOW_BAR, f"{name}: none of its {len(converted.reviews)} scanned pages is readable enough")
         if not elements:
             raise DocumentFault(Reason.EMPTY, f"{name} holds no text")
     except DocumentFault as fault:
@@ -48,7 +51,7 @@ def parse(directory: Path, path: Path, name: str, max_bytes: int) -> Answer:
     return Answer(pages=converted.pages)
 
 
-def _convert(path: Path, name: str, max_bytes: int) -> Converted:
+def _convert(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Converted:
     size = path.stat().st_size
     if size > max_bytes:
         raise DocumentFault(Reason.TOO_LARGE, f"{name} has {size:,} bytes, more than {max_bytes:,}; split it, or raise PRIMER_MAX_FILE_MB")
@@ -64,7 +67,7 @@ def _convert(path: Path, name: str, max_bytes: int) -> Converted:
         raise DocumentFault(
             Reason.UNSUPPORTED_FORMAT, f"{name} is {sniffed.format.value.replace('_', ' ')} ({sniffed.mime}), which is not read"
         )
-    source = Source(path, name, sniffed.format)
+    source = Source(path, name, sniffed.format, accepted_pages)
     match sniffed.format:
         case Format.PDF:
             return read_pdf(source)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from primer_core.failures import DocumentFault
 from primer_core.recipe import ParserSpec
-from primer_resources.parser.answer import Answer, read_result
+from primer_resources.parser.answer import Answer, read_result, read_reviews
 from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.version import parser_spec
 from primer_resources.settings import Settings
@@ -45,18 +45,18 @@ class DoclingParser:
         for finished in self._pool.run(self._call(request) for request in requests):
             fault = judge(finished, self._pool.limits)
             parsed = None if fault else read_result(finished.directory, cast(Answer, finished.value).pages)
-            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault)
+            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory))
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
-        return Call(request, parse_in_worker, (request.path.absolute(), request.name, self._max_bytes))
+        return Call(request, parse_in_worker, (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages))
 
 
-def parse_in_worker(directory: Path, path: Path, name: str, max_bytes: int) -> Answer:
+def parse_in_worker(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Answer:
     """The task. The import is here so that the parent, which sends this function by name, never imports Docling."""
     from primer_resources.parser.convert import parse
 
-    task: Callable[[Path, Path, str, int], Answer] = parse
-    return task(directory, path, name, max_bytes)
+    task: Callable[[Path, Path, str, int, frozenset[int]], Answer] = parse
+    return task(directory, path, name, max_bytes, accepted_pages)
 
 
 def judge(finished: Finished[ParseRequest], limits: WorkerLimits) -> DocumentFault | None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docling_core.types.doc import DoclingDocument
 
+from primer_core.reviews import ReviewPage
 from primer_core.routing import Format
 
 _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
@@ -13,12 +14,13 @@ _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file to convert: where its bytes are, the document's own name (for messages), what it is, and a name that cannot mislead
-    (made of the format, so that the same content gives the same output whatever it is called)."""
+    """One file to convert: where its bytes are, the document's own name (for messages), what it is, the pages that a person let
+    through, and a name that cannot mislead (made of the format, so that the same content gives the same output whatever it is called)."""
 
     path: Path
     name: str
     format: Format
+    accepted_pages: frozenset[int] = frozenset()
 
     @property
     def plain_name(self) -> str:
@@ -32,7 +34,9 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A DoclingDocument, and the number of pages that the file has by a count of its own (None where the format has none)."""
+    """A DoclingDocument, the number of pages that the file has by a count of its own (None where the format has none), and the pages
+    that were read too badly to stand in the document."""
 
     document: DoclingDocument
     pages: int | None = None
+    reviews: tuple[ReviewPage, ...] = ()
