@@ -1,0 +1,109 @@
+"""How one page picture is read: straightened, read, and read again another way where the first reading leaves text unread.
+
+Each further try costs as much as the first, so none is made on a page that the first one read: that is nine pages of ten.
+"""
+
+from dataclasses import dataclass, replace
+
+from PIL import Image
+
+from primer_core.recognised import Word, page_confidence, sure_area
+from primer_resources.parser.ocr.ink import find_ink, ink_box, is_sideways, missed_area, skew_of
+from primer_resources.parser.ocr.tesseract import ReadingTimedOut, Segmentation, read_words, turned_by
+
+UPRIGHT_FROM = 0.5
+"""Pages that are upside down are read with a confidence of 0.2 at most. Below this the page's orientation is asked for."""
+
+MISSED_FROM = 0.1
+"""Where a larger share of the page's text area was read as no word, the page is read as one block too: that finds lines which the
+automatic segmentation takes for a picture. On a page whose words are merely unsure it would find the same ones."""
+
+BETTER_BY = 1.05
+"""How much more sure text another segmentation must bring: as one block a page of two columns is read across them."""
+
+LEAST_TEXT_SHARE = 0.0015
+"""Below this share of the page's area, text in which nothing is sure is a speck or a picture's detail, not words."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageReading:
+    """What was read: the words, the upright picture that their boxes refer to, the pixels of text that were read as no word, and degrees
+    clockwise (0, 90, 180, 270) by which the page was turned."""
+
+    words: list[Word]
+    image: Image.Image
+    missed: float = 0.0
+    turned: int = 0
+    timed_out: bool = False
+
+    @property
+    def sure(self) -> int:
+        """Pixels of sure words."""
+        return sure_area(self.words)
+
+    @property
+    def text_area(self) -> float:
+        """Pixels of all words, read or not."""
+        return sum(word.area for word in self.words) + self.missed
+
+    @property
+    def confidence(self) -> float:
+        """The share of the text area that lies in sure words, 0 to 1."""
+        return 0.0 if self.timed_out else page_confidence(self.words, self.missed)
+
+
+def read_page(image: Image.Image, languages: tuple[str, ...]) -> PageReading:
+    """Read a grey page picture of 300 dpi, whichever way up it is. A page that takes too long is read as nothing, with confidence 0."""
+    try:
+        reading = _read_upright(image, languages)
+        if reading.missed > MISSED_FROM * reading.text_area:
+            reading = _better(reading, _read_straight(reading.image, languages, Segmentation.ONE_BLOCK, reading.turned))
+    except ReadingTimedOut:
+        return PageReading([], image, timed_out=True)
+    return _without_specks(reading)
+
+
+def _read_upright(image: Image.Image, languages: tuple[str, ...]) -> PageReading:
+    turned = turned_by(image) if is_sideways(find_ink(image)) else 0
+    reading = _read_turned(image, languages, turned)
+    if reading.confidence < UPRIGHT_FROM and turned == 0:
+        turned = turned_by(image)
+        if turned:
+            return _better(reading, _read_turned(image, languages, turned))
+    return reading
+
+
+def _read_turned(image: Image.Image, languages: tuple[str, ...], turned: int) -> PageReading:
+    upright = image.rotate(-turned, expand=True) if turned else image
+    skew = skew_of(find_ink(upright))
+    straight = upright.rotate(skew, Image.Resampling.BICUBIC, fillcolor=_paper(upright)) if skew else upright
+    return _read_straight(straight, languages, Segmentation.AUTOMATIC, turned)
+
+
+def _read_straight(image: Image.Image, languages: tuple[str, ...], segmentation: Segmentation, turned: int) -> PageReading:
+    """Read an upright page. Only where there is ink: a third of most pages is margin, which Tesseract looks at as long as at the rest."""
+    ink = find_ink(image)
+    box = ink_box(ink)
+    if box is None:
+        return PageReading([], image, turned=turned)
+    left, top, right, bottom = box
+    inked = image.crop((left, top, min(right, image.width), min(bottom, image.height)))
+    words = [replace(word, left=word.left + left, top=word.top + top) for word in read_words(inked, languages, segmentation)]
+    return PageReading(words, image, missed_area(ink, words), turned)
+
+
+def _better(first: PageReading, second: PageReading) -> PageReading:
+    return second if second.sure > BETTER_BY * first.sure else first
+
+
+def _without_specks(reading: PageReading) -> PageReading:
+    """A page where nothing is sure and next to nothing is there has no text, and no one need look at it."""
+    if reading.sure == 0 and reading.text_area < LEAST_TEXT_SHARE * reading.image.width * reading.image.height:
+        return replace(reading, words=[], missed=0.0)
+    return reading
+
+
+def _paper(image: Image.Image) -> int:
+    """The grey of the paper: what the corners that turning lays bare are filled with."""
+    histogram = image.histogram()
+    return max(range(128, 256), key=lambda level: histogram[level])
