@@ -14,8 +14,8 @@ from primer_resources.parser.archives import check_zip
 from primer_resources.parser.elements import admit_furniture, list_elements, mend
 from primer_resources.parser.engines.markup import read_markup
 from primer_resources.parser.engines.office import read_office
-from primer_resources.parser.engines.pdf_native import read_pdf
 from primer_resources.parser.engines.source import Converted, Source
+from primer_resources.parser.pdf.read import read_pdf
 from primer_resources.parser.sniffing import sniff_file
 
 ZSTD_LEVEL = 3

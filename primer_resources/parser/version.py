@@ -6,7 +6,7 @@ from primer_core.recipe import ParserSpec
 
 ENGINE = "docling"
 
-RULES = 1
+RULES = 2
 """Raised whenever a change in this package changes the output for any document: decoding, mending, what is kept or dropped."""
 
 _LIBRARIES = (
@@ -14,6 +14,7 @@ _LIBRARIES = (
     "docling-slim",
     "docling-core",
     "docling-parse",
+    "pdfplumber",
     "beautifulsoup4",
     "marko",
     "python-docx",
@@ -24,7 +25,7 @@ _LIBRARIES = (
 )
 
 _OPTIONS = (
-    "pdf=native-lines",
+    "pdf=rules",
     "html=sentences-before-heading",
     "md=title-from-front-matter",
     "txt=paragraphs",

@@ -1,0 +1,68 @@
+"""Reading order: Docling's rules, in a mirror for pages whose text runs from the right, and stricter where paragraphs are joined."""
+
+from collections import defaultdict
+
+from docling.models.postprocessing.reading_order_rb import PageElement, ReadingOrderPredictor, SeparatorElement
+from docling.models.stages.reading_order.readingorder_model import ReadingOrderModel, ReadingOrderOptions
+
+from primer_core.layout.scripts import runs_from_the_right
+
+
+LONG_ENOUGH = 100
+"""Characters; a shorter text without a full stop is a label or a title, not the first half of a paragraph."""
+
+
+class MirroringPredictor(ReadingOrderPredictor):
+    """Docling's predictor, which reads columns from the left; pages that are mostly written from the right are shown to it mirrored."""
+
+    def predict_reading_order(
+        self, page_elements: list[PageElement], page_separators: list[SeparatorElement] | None = None
+    ) -> list[PageElement]:
+        """The elements page by page in reading order. Those of mirrored pages come back as they were."""
+        by_page: defaultdict[int, list[PageElement]] = defaultdict(list)
+        for element in page_elements:
+            by_page[element.page_no].append(element)
+        mirrored = {page for page, elements in by_page.items() if runs_from_the_right("".join(element.text for element in elements))}
+        if not mirrored:
+            return list(super().predict_reading_order(page_elements, page_separators))
+        given = {element.cid: element for element in page_elements}
+        shown = [_mirror(element) if element.page_no in mirrored else element for element in page_elements]
+        return [given[element.cid] for element in super().predict_reading_order(shown, page_separators)]
+
+    def predict_merges(self, sorted_elements: list[PageElement]) -> dict[int, list[int]]:
+        """Docling's merges of paragraphs over columns and pages, up to the first piece that does not plainly go on: Docling joins
+        whatever begins with a letter to whatever ends with a small one, however many pages lie between."""
+        by_cid = {element.cid: element for element in sorted_elements}
+        merges: dict[int, list[int]] = {}
+        for first, pieces in super().predict_merges(sorted_elements).items():
+            chain = [first]
+            for piece in pieces:
+                if not _goes_on(by_cid[chain[-1]], by_cid[piece]):
+                    break
+                chain.append(piece)
+            if len(chain) > 1:
+                merges[first] = chain[1:]
+        return merges
+
+
+def _goes_on(before: PageElement, after: PageElement) -> bool:
+    if after.page_no - before.page_no > 1:
+        return False
+    begun = after.text.lstrip()[:1]
+    if begun.islower() or before.text.rstrip().endswith(("-", ",", "\u00ad")):
+        return len(before.text) >= LONG_ENOUGH or len(after.text) >= LONG_ENOUGH
+    return len(before.text) >= LONG_ENOUGH and len(after.text) >= LONG_ENOUGH
+
+
+def _mirror(element: PageElement) -> PageElement:
+    width = element.page_size.width
+    return element.model_copy(update={"l": width - element.r, "r": width - element.l})
+
+
+class RuleReadingOrderModel(ReadingOrderModel):
+    """Docling's reading-order stage with the mirroring predictor."""
+
+    def __init__(self) -> None:
+        """Rules drawn on a page part columns too, but the layout has used them already."""
+        super().__init__(options=ReadingOrderOptions())
+        self.ro_model = MirroringPredictor()
