@@ -62,7 +62,7 @@ _MOJIBAKE = re.compile(
 )
 """Two bytes of UTF-8 that were read as Windows-1252."""
 
-_SYMBOLS = frozenset("!\"#$%&*+<=>?@[\\]^_`{|}~")
+_SYMBOLS = frozenset('!"#$%&*+<=>?@[\\]^_`{|}~')
 _LEAST_DISTINCT_SYMBOLS = 3
 """Rules and leaders repeat one symbol."""
 
@@ -130,5 +130,7 @@ def _lacks_vowel(word: str) -> bool:
 
 def _lacks_common_words(text: str) -> bool:
     """Whether a text has many words of Latin letters and hardly a common one among them."""
-    latin = [word for word in (word.strip(".,;:!?()\"'").casefold() for word in _words(text)) if word.isalpha() and "a" <= word[0] <= "\u024f"]
+    latin = [
+        word for word in (word.strip(".,;:!?()\"'").casefold() for word in _words(text)) if word.isalpha() and "a" <= word[0] <= "\u024f"
+    ]
     return len(latin) >= LEAST_WORDS and sum(word in COMMON_WORDS for word in latin) < LEAST_COMMON_SHARE * len(latin)

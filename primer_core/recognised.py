@@ -8,6 +8,10 @@ from statistics import median
 SURE_FROM = 60.0
 """A word is sure from this confidence on: of Tesseract's words on the pages with known text, 99 % above it are right and half below it."""
 
+DEFAULT_BAR = 0.6
+"""The confidence of a page below which a person is asked. Pages that no one could read have 0.2 at most, the worst readable one of a hundred
+real ones has 0.67."""
+
 WIDE_GAP = 2.0
 """A gap of more than so many line heights inside a line is a column's edge, not a space between words."""
 

@@ -15,6 +15,8 @@ from primer_resources.parser.elements import admit_furniture, list_elements, men
 from primer_resources.parser.engines.markup import read_markup
 from primer_resources.parser.engines.office import read_office
 from primer_resources.parser.engines.source import Converted, Source
+from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.ocr.read_image import read_image
 from primer_resources.parser.pdf.read import read_pdf
 from primer_resources.parser.sniffing import sniff_file
 
@@ -25,13 +27,13 @@ def prepare() -> None:
     """What a worker does once before its first document: the imports above are all of it."""
 
 
-def parse(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Answer:
+def parse(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig) -> Answer:
     """Parse the file at `path`; the result lies in `directory` unless the answer is a fault. Pages to review lie there in either case.
 
     Raises whatever a library raises that is no clear fault of the document; the parent judges that.
     """
     try:
-        converted = _convert(path, name, max_bytes, accepted_pages)
+        converted = _convert(path, name, max_bytes, accepted_pages, ocr)
         write_reviews(directory, converted.reviews)
         mend(converted.document)
         elements = list_elements(converted.document)
@@ -51,7 +53,7 @@ def parse(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages
     return Answer(pages=converted.pages)
 
 
-def _convert(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Converted:
+def _convert(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig) -> Converted:
     size = path.stat().st_size
     if size > max_bytes:
         raise DocumentFault(Reason.TOO_LARGE, f"{name} has {size:,} bytes, more than {max_bytes:,}; split it, or raise PRIMER_MAX_FILE_MB")
@@ -67,10 +69,12 @@ def _convert(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[in
         raise DocumentFault(
             Reason.UNSUPPORTED_FORMAT, f"{name} is {sniffed.format.value.replace('_', ' ')} ({sniffed.mime}), which is not read"
         )
-    source = Source(path, name, sniffed.format, accepted_pages)
+    source = Source(path, name, sniffed.format, accepted_pages, ocr)
     match sniffed.format:
         case Format.PDF:
             return read_pdf(source)
+        case Format.IMAGE:
+            return read_image(source)
         case Format.DOCX | Format.PPTX | Format.XLSX:
             return read_office(source)
         case _:

@@ -9,18 +9,27 @@ from primer_core.failures import DocumentFault
 from primer_core.recipe import ParserSpec
 from primer_resources.parser.answer import Answer, read_result, read_reviews
 from primer_resources.parser.base import ParseOutcome, ParseRequest
+from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.ocr.installation import PROGRAM as TESSERACT
+from primer_resources.parser.ocr.installation import check_languages
 from primer_resources.parser.version import parser_spec
 from primer_resources.settings import Settings
 from primer_resources.worker_faults import fault_of
 from primer_resources.workers import Call, Finished, WorkerLimits, WorkerPool
 
 PREPARE = "primer_resources.parser.convert:prepare"
-PROGRAMS: tuple[str, ...] = ()
+PROGRAMS: tuple[str, ...] = (TESSERACT,)
 """Commands that a parse may start. LibreOffice must not be among them: Docling would call it for drawings, 21 s for a 48 kB file."""
+
+DEFAULT_OCR = OcrConfig()
 
 
 def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
-    """The pool that documents are read in: workers with Docling loaded. They start at the first document."""
+    """The pool that documents are read in: workers with Docling loaded. They start at the first document.
+
+    Raises PrimerError where a language that OCR is to read is not installed.
+    """
+    check_languages(settings.ocr_languages)
     limits = WorkerLimits(settings.parse_workers, settings.parse_memory_mb * 2**20, settings.parse_worker_documents, settings.parse_timeout)
     return WorkerPool(limits, PREPARE, programs)
 
@@ -28,14 +37,15 @@ def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -
 class DoclingParser:
     """Parses with Docling, each document in a worker of the pool, whose limits on time and memory are real."""
 
-    def __init__(self, pool: WorkerPool[Any], max_file_mb: int) -> None:
+    def __init__(self, pool: WorkerPool[Any], max_file_mb: int, ocr: OcrConfig = DEFAULT_OCR) -> None:
         self._pool = pool
+        self._ocr = ocr
         self._max_bytes = max_file_mb * 2**20
 
     @cached_property
     def spec(self) -> ParserSpec:
         """What shapes the output; asked without importing Docling."""
-        return parser_spec()
+        return parser_spec(self._ocr)
 
     def parse_many(self, requests: Iterable[ParseRequest]) -> Iterator[ParseOutcome]:
         """Outcomes in the order in which they finish, one a request; requests are read as workers come free.
@@ -48,15 +58,16 @@ class DoclingParser:
             yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory))
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
-        return Call(request, parse_in_worker, (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages))
+        args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages, self._ocr)
+        return Call(request, parse_in_worker, args)
 
 
-def parse_in_worker(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Answer:
+def parse_in_worker(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig) -> Answer:
     """The task. The import is here so that the parent, which sends this function by name, never imports Docling."""
     from primer_resources.parser.convert import parse
 
-    task: Callable[[Path, Path, str, int, frozenset[int]], Answer] = parse
-    return task(directory, path, name, max_bytes, accepted_pages)
+    task: Callable[[Path, Path, str, int, frozenset[int], OcrConfig], Answer] = parse
+    return task(directory, path, name, max_bytes, accepted_pages, ocr)
 
 
 def judge(finished: Finished[ParseRequest], limits: WorkerLimits) -> DocumentFault | None:

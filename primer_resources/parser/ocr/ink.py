@@ -90,7 +90,7 @@ def is_sideways(ink: Ink) -> bool:
     height, width = ink.mask.shape
     across = max(_crispness(x, y, degrees) for degrees in _ANGLES) / width
     down = max(_crispness(y, x, degrees) for degrees in _ANGLES) / height
-    return down > SIDEWAYS_FROM * across
+    return bool(down > SIDEWAYS_FROM * across)
 
 
 def ink_box(ink: Ink) -> tuple[int, int, int, int] | None:
@@ -119,11 +119,7 @@ def _crispness(x: NDArray[np.int64], y: NDArray[np.int64], degrees: float) -> fl
 def letter_height(image: Image.Image) -> float | None:
     """Median height in pixels of what look like letters; None where there are too few to tell."""
     ink = find_ink(image)
-    heights = [
-        height
-        for height, width in _sizes(ink.mask)
-        if 4 <= height <= 0.2 * ink.mask.shape[0] and 0.15 <= width / height <= 2.5
-    ]
+    heights = [height for height, width in _sizes(ink.mask) if 4 <= height <= 0.2 * ink.mask.shape[0] and 0.15 <= width / height <= 2.5]
     return float(np.median(heights)) * ink.scale if len(heights) >= 20 else None
 
 
@@ -159,4 +155,4 @@ def missed_area(ink: Ink, words: Iterable[Word]) -> float:
         unread = 1.0 - read[rows, columns].mean()
         if unread > 0.6:
             missed += unread * height * width
-    return missed * ink.scale**2
+    return float(missed * ink.scale**2)

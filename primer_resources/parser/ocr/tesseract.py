@@ -4,6 +4,7 @@ import re
 import tempfile
 from enum import IntEnum
 from pathlib import Path
+from typing import NoReturn
 
 import pytesseract
 from PIL import Image
@@ -38,7 +39,7 @@ def read_words(image: Image.Image, languages: tuple[str, ...], segmentation: Seg
                 timeout=READ_SECONDS,
             )
         except RuntimeError as error:
-            raise _timed_out(error) from error
+            _raise_timed_out(error)
     boxes = zip(data["left"], data["top"], data["width"], data["height"], strict=True)
     lines = zip(data["block_num"], data["par_num"], data["line_num"], strict=True)
     rows = zip(data["text"], data["conf"], boxes, lines, strict=True)
@@ -53,16 +54,16 @@ def turned_by(image: Image.Image) -> int:
         except pytesseract.TesseractError:
             return 0  # too few letters
         except RuntimeError as error:
-            raise _timed_out(error) from error
+            _raise_timed_out(error)
     match = re.search(r"^Rotate: (\d+)", found, re.MULTILINE)
     return int(match[1]) % 360 if match else 0
 
 
-def _timed_out(error: RuntimeError) -> BaseException:
+def _raise_timed_out(error: RuntimeError) -> NoReturn:
     """pytesseract tells of a time-out with a bare RuntimeError; its subclass TesseractError is another matter."""
     if isinstance(error, pytesseract.TesseractError):
-        return error
-    return ReadingTimedOut(str(error))
+        raise error
+    raise ReadingTimedOut(str(error)) from error
 
 
 class _PictureFile:
