@@ -27,27 +27,29 @@ LEAST_COMMON_SHARE = 0.02
 LEAST_LETTERS_WITHOUT_VOWEL = 4
 """A Latin word of so many letters has a vowel in it; abbreviations and a few Slavic words have none, and stay below the bar together."""
 
-COMMON_WORDS = frozenset(
-    "the of and to in is for on with that as are by or from this be it at not "  # English
-    "der die das und ist von mit zu den dem ein eine für auf nicht im des sich "  # German
-    "le la les un une des du et est dans pour sur que qui par au avec il "  # French
-    "el los las de en por con para del se lo su al una no "  # Spanish
-    "il di che per non una con del della dei gli nel si da sono "  # Italian
-    "os as do da dos um uma em com não na no ao "  # Portuguese
-    "het een van en dat niet op te zijn voor met aan er om "  # Dutch
-    "och att det som en på är av för med till den inte ett "  # Swedish
-    "og det er til af for en ikke har vi der "  # Danish, Norwegian
-    "ja on ei se että oli ovat kuin myös "  # Finnish
-    "na się do nie jest że to od za po przez "  # Polish
-    "je na se že do pro by jsou ako sa aj "  # Czech, Slovak
-    "az és hogy nem egy is meg ez van "  # Hungarian
-    "și în de cu la pe nu care din sau "  # Romanian
-    "ve bir bu için ile da de olarak çok "  # Turkish
-    "và của là có các cho không được trong một những "  # Vietnamese
-    "yang dan di dari untuk dengan ini itu tidak pada "  # Indonesian, Malay
-    "yn yr ar mae ac ei "  # Welsh
-    "na je se da za su od ne".split()  # Croatian, Serbian, Slovene
-)
+_COMMON_WORDS_BY_LANGUAGE = {
+    "English": "the of and to in is for on with that as are by or from this be it at not",
+    "German": "der die das und ist von mit zu den dem ein eine für auf nicht im des sich",
+    "French": "le la les un une des du et est dans pour sur que qui par au avec il",
+    "Spanish": "el los las de en por con para del se lo su al una no",
+    "Italian": "il di che per non una con del della dei gli nel si da sono",
+    "Portuguese": "os as do da dos um uma em com não na no ao",
+    "Dutch": "het een van en dat niet op te zijn voor met aan er om",
+    "Swedish": "och att det som en på är av för med till den inte ett",
+    "Danish, Norwegian": "og det er til af for en ikke har vi der",
+    "Finnish": "ja on ei se että oli ovat kuin myös",
+    "Polish": "na się do nie jest że to od za po przez",
+    "Czech, Slovak": "je na se že do pro by jsou ako sa aj",
+    "Hungarian": "az és hogy nem egy is meg ez van",
+    "Romanian": "și în de cu la pe nu care din sau",
+    "Turkish": "ve bir bu için ile da de olarak çok",
+    "Vietnamese": "và của là có các cho không được trong một những",
+    "Indonesian, Malay": "yang dan di dari untuk dengan ini itu tidak pada",
+    "Welsh": "yn yr ar mae ac ei",
+    "Croatian, Serbian, Slovene": "na je se da za su od ne",
+}
+
+COMMON_WORDS = frozenset(word for words in _COMMON_WORDS_BY_LANGUAGE.values() for word in words.split())
 """Words that prose cannot do without, in languages of the Latin script. Of one letter none: garbled text has many such words."""
 
 _GLYPH_NAMES = re.compile(r"\(cid:\d+\)|GLYPH<[^<>\s]{1,40}>|(?:/[gG]\d+){2,}|(?:/uni[0-9A-F]{4}){2,}")

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from statistics import median
 
 SURE_FROM = 60.0
 """A word is sure from this confidence on: of Tesseract's words on the pages with known text, 99 % above it are right and half below it."""
 
 DEFAULT_BAR = 0.6
-"""The confidence of a page below which a person is asked. Pages that no one could read have 0.2 at most, the worst readable one of a hundred
-real ones has 0.67."""
+"""The confidence of a page below which a person is asked. Pages that no one could read have 0.2 at most, the worst readable one of a
+hundred real ones has 0.67."""
 
 WIDE_GAP = 2.0
 """A gap of more than so many line heights inside a line is a column's edge, not a space between words."""
@@ -63,7 +63,7 @@ def group_lines(words: Iterable[Word]) -> list[tuple[Word, ...]]:
         whole = list(group)
         height = median(word.height for word in whole)
         piece = [whole[0]]
-        for before, word in zip(whole, whole[1:], strict=False):
+        for before, word in pairwise(whole):
             if word.left - before.right > WIDE_GAP * height:
                 lines.append(tuple(piece))
                 piece = []

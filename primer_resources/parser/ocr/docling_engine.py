@@ -17,6 +17,7 @@ from docling.models.base_ocr_model import BaseOcrModel
 from docling_core.types.doc import BoundingBox, CoordOrigin, Size
 from docling_core.types.doc.page import BoundingRectangle, TextCell
 from PIL import Image
+from pydantic import Field
 
 from primer_core.failures import DocumentFault
 from primer_core.page_kinds import PageKind, page_kind
@@ -34,7 +35,7 @@ class ScanOcrOptions(OcrOptions):
     kind: ClassVar[str] = "primer_tesseract"
     canonicalize_lang: ClassVar[bool] = False
 
-    lang: list[str] = ["eng"]
+    lang: list[str] = Field(default_factory=lambda: ["eng"])
     bar: float = 0.0
 
 

@@ -38,7 +38,7 @@ def count_frames(source: Source) -> int:
                     where = f", picture {number + 1}" if frames > 1 else ""
                     raise DocumentFault(
                         Reason.TOO_LARGE,
-                        f"{source.name}{where} has {width:,} × {height:,} pixels, more than {MAX_IMAGE_PIXELS:,}; scan it at a lower resolution",
+                        f"{source.name}{where} has {width:,} × {height:,} pixels, more than {MAX_IMAGE_PIXELS:,}; scan it more coarsely",
                     )
     except UnidentifiedImageError as error:
         raise DocumentFault(Reason.CORRUPT, f"{source.name} cannot be opened as an image; save it again") from error

@@ -42,6 +42,18 @@ MAX_POINTS = 20_000
 SIDEWAYS_FROM = 2.0
 """How many times crisper than across the lines must be from top to bottom."""
 
+BANDS = 6
+"""Bands that a page is looked at in, from top to bottom, for gaps between columns: a table may fill a sixth of it."""
+
+GAP = 10
+"""Pixels of the small copy, 2 mm on A4: the spaces of nine lines never fall together over so much."""
+
+SMEAR = 15
+"""Pixels by which letters are smeared sideways to make lines of them."""
+
+TALLEST_LINE = 60
+"""Pixels of the small copy, 14 mm on A4, beyond which what is smeared together is a picture or a frame."""
+
 LEAST_INK_A_ROW = 2
 """Ink pixels in a row or column of the small copy that are more than a speck."""
 
@@ -94,13 +106,29 @@ def is_sideways(ink: Ink) -> bool:
 
 
 def ink_box(ink: Ink) -> tuple[int, int, int, int] | None:
-    """Left, top, right and bottom, in pixels of the page, of all ink but single specks, with some paper around; None where there is none."""
+    """Left, top, right and bottom, in pixels of the page, of all ink but specks, with some paper around; None where there is none."""
     rows, columns = (np.flatnonzero(ink.mask.sum(axis=axis) >= LEAST_INK_A_ROW) for axis in (1, 0))
     if not len(rows) or not len(columns):
         return None
     left, right = columns[0] - PAPER_AROUND, columns[-1] + 1 + PAPER_AROUND
     top, bottom = rows[0] - PAPER_AROUND, rows[-1] + 1 + PAPER_AROUND
     return (int(max(0, left) * ink.scale), int(max(0, top) * ink.scale), int(right * ink.scale), int(bottom * ink.scale))
+
+
+def is_one_column(ink: Ink) -> bool:
+    """Whether the upright page is lines of one column and nothing else: no picture, and in no band of it a white gap from top to bottom
+    with ink on both sides, as columns, tables and short lists leave."""
+    rows = np.flatnonzero(ink.mask.sum(axis=1) >= LEAST_INK_A_ROW)
+    if not len(rows):
+        return False
+    labels, _ = ndimage.label(ndimage.maximum_filter1d(ink.mask, size=SMEAR, axis=1))
+    if any(found[0].stop - found[0].start > TALLEST_LINE for found in ndimage.find_objects(labels)):
+        return False
+    for band in np.array_split(ink.mask[rows[0] : rows[-1] + 1], BANDS):
+        columns = np.flatnonzero(band.any(axis=0))
+        if len(columns) > 1 and np.diff(columns).max() >= GAP:
+            return False
+    return True
 
 
 def _points(ink: Ink) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -38,7 +38,7 @@ def installed_languages() -> frozenset[str] | None:
 
 
 def check_languages(languages: tuple[str, ...]) -> None:
-    """Raises PrimerError that names each language which is not installed and its Debian package. Passes where Tesseract itself is missing."""
+    """Raises PrimerError that names each language which is not installed and its Debian package. Silent without Tesseract."""
     installed = installed_languages()
     if installed is None:
         return

@@ -1,4 +1,4 @@
-"""How one page picture is read: straightened, read, and read again another way where the first reading leaves text unread.
+"""How one page picture is read: straightened, segmented as its layout asks for, and read again another way where text is left unread.
 
 Each further try costs as much as the first, so none is made on a page that the first one read: that is nine pages of ten.
 """
@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from PIL import Image
 
 from primer_core.recognised import Word, page_confidence, sure_area
-from primer_resources.parser.ocr.ink import find_ink, ink_box, is_sideways, missed_area, skew_of
+from primer_resources.parser.ocr.ink import find_ink, ink_box, is_one_column, is_sideways, missed_area, skew_of
 from primer_resources.parser.ocr.tesseract import ReadingTimedOut, Segmentation, read_words, turned_by
 
 UPRIGHT_FROM = 0.5
 """Pages that are upside down are read with a confidence of 0.2 at most. Below this the page's orientation is asked for."""
 
 MISSED_FROM = 0.1
-"""Where a larger share of the page's text area was read as no word, the page is read as one block too: that finds lines which the
-automatic segmentation takes for a picture. On a page whose words are merely unsure it would find the same ones."""
+"""Where a larger share of the page's text area was read as no word, the page is segmented the other way too: as one block it gives lines
+that the automatic segmentation takes for a picture. On a page whose words are merely unsure it would give the same ones."""
 
 BETTER_BY = 1.05
 """How much more sure text another segmentation must bring: as one block a page of two columns is read across them."""
@@ -24,16 +24,19 @@ BETTER_BY = 1.05
 LEAST_TEXT_SHARE = 0.0015
 """Below this share of the page's area, text in which nothing is sure is a speck or a picture's detail, not words."""
 
+_OTHER = {Segmentation.AUTOMATIC: Segmentation.ONE_BLOCK, Segmentation.ONE_BLOCK: Segmentation.AUTOMATIC}
+
 
 @dataclass(frozen=True, slots=True)
 class PageReading:
-    """What was read: the words, the upright picture that their boxes refer to, the pixels of text that were read as no word, and degrees
-    clockwise (0, 90, 180, 270) by which the page was turned."""
+    """What was read: the words, the upright picture that their boxes refer to, the pixels of text that were read as no word, degrees
+    clockwise (0, 90, 180, 270) by which the page was turned, and how it was segmented."""
 
     words: list[Word]
     image: Image.Image
     missed: float = 0.0
     turned: int = 0
+    segmentation: Segmentation = Segmentation.AUTOMATIC
     timed_out: bool = False
 
     @property
@@ -57,7 +60,7 @@ def read_page(image: Image.Image, languages: tuple[str, ...]) -> PageReading:
     try:
         reading = _read_upright(image, languages)
         if reading.missed > MISSED_FROM * reading.text_area:
-            reading = _better(reading, _read_straight(reading.image, languages, Segmentation.ONE_BLOCK, reading.turned))
+            reading = _better(reading, _read_straight(reading.image, languages, _OTHER[reading.segmentation], reading.turned))
     except ReadingTimedOut:
         return PageReading([], image, timed_out=True)
     return _without_specks(reading)
@@ -76,8 +79,9 @@ def _read_upright(image: Image.Image, languages: tuple[str, ...]) -> PageReading
 def _read_turned(image: Image.Image, languages: tuple[str, ...], turned: int) -> PageReading:
     upright = image.rotate(-turned, expand=True) if turned else image
     skew = skew_of(find_ink(upright))
-    straight = upright.rotate(skew, Image.Resampling.BICUBIC, fillcolor=_paper(upright)) if skew else upright
-    return _read_straight(straight, languages, Segmentation.AUTOMATIC, turned)
+    straight = upright.rotate(skew, Image.Resampling.BILINEAR, fillcolor=_paper(upright)) if skew else upright
+    segmentation = Segmentation.ONE_BLOCK if is_one_column(find_ink(straight)) else Segmentation.AUTOMATIC
+    return _read_straight(straight, languages, segmentation, turned)
 
 
 def _read_straight(image: Image.Image, languages: tuple[str, ...], segmentation: Segmentation, turned: int) -> PageReading:
@@ -89,7 +93,7 @@ def _read_straight(image: Image.Image, languages: tuple[str, ...], segmentation:
     left, top, right, bottom = box
     inked = image.crop((left, top, min(right, image.width), min(bottom, image.height)))
     words = [replace(word, left=word.left + left, top=word.top + top) for word in read_words(inked, languages, segmentation)]
-    return PageReading(words, image, missed_area(ink, words), turned)
+    return PageReading(words, image, missed_area(ink, words), turned, segmentation)
 
 
 def _better(first: PageReading, second: PageReading) -> PageReading:

@@ -87,7 +87,7 @@ def _resolution(image: Image.Image) -> tuple[float, float] | None:
 
 
 def _by_letters(image: Image.Image) -> tuple[float, float]:
-    """How much an image must grow for its letters to be of the size that they have at 300 dpi; those that are small and have few letters as SMALL says."""
+    """How much an image must grow for its letters to be as high as print at 300 dpi is; one with few letters as SMALL says."""
     height = letter_height(image)
     scale = LETTER_HEIGHT / height if height else SMALL_GROWS_BY if max(image.size) < SMALL else 1.0
     return scale, scale
