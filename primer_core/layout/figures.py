@@ -20,7 +20,7 @@ LABEL_LETTERS = 40
 LABELS = 3
 """Least lines of words for a drawing to be looked at."""
 
-SCATTERED = 0.3
+SCATTERED = 0.25
 """Least share of the lines that begin at a place of their own: labels stand where their things are, lines of text in one column."""
 
 _STEP = 6.0

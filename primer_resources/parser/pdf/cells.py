@@ -83,9 +83,10 @@ def spans_of(cells: Sequence[TextCell], words: Sequence[TextCell] = ()) -> list[
         if inside and _is_glyph_name(inside[0]) and text.startswith(inside[0].text):
             text = "\u2022" + text[len(inside[0].text) :]
         size = float(cell.rect.height)
-        if len(inside) > 2:
+        if inside:
             # A raised figure makes the cell higher than its line is.
-            box = Box(box.left, median(word.box.top for word in inside), box.right, median(word.box.bottom for word in inside))
+            measured = inside if len(inside) > 2 else [max(inside, key=lambda word: len(word.text))]
+            box = Box(box.left, median(word.box.top for word in measured), box.right, median(word.box.bottom for word in measured))
             size = box.height
         spans.append(Span(text, box, max(0.1, size), bold, italic, place, mono))
         fonts.append(font)
