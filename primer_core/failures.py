@@ -39,7 +39,7 @@ class Reason(StrEnum):
 NEXT_ACTION: dict[Reason, str] = {
     Reason.TOO_LARGE: "split the file, or raise the size limit and retry",
     Reason.ENCRYPTED: "save the file without a password and sync again",
-    Reason.UNSUPPORTED_FORMAT: "convert the file to one that is read: html, md, txt, csv, docx, pptx, xlsx, eml, pdf, png, jpeg, tiff, bmp, webp",
+    Reason.UNSUPPORTED_FORMAT: "convert the file to a supported format (html, md, txt, csv, docx, pptx, xlsx, eml, pdf or a picture)",
     Reason.CORRUPT: "open and save the file again, or remove it",
     Reason.TRUNCATED: "upload the whole file again",
     Reason.EMPTY: "nothing to index: the file holds no text, and no picture of any",

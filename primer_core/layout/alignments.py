@@ -17,6 +17,9 @@ CELL_LETTERS = 32
 IN_PLACE = 0.85
 """Least share of the segments that stand in one column each."""
 
+SENTENCES = 0.3
+"""Greatest share of a table's cells of several words that begin with a small letter: more are lines of running text."""
+
 GUTTER = 0.55
 """Least share of the page's lines of text beside a gutter for the page to be read in two columns."""
 
@@ -60,7 +63,7 @@ def _tables_of(lines: Sequence[Line]) -> list[Grid]:
 
 
 def _is_tabular(row: Sequence[Line]) -> bool:
-    return len(row) > 1 and not any(is_contents_line(line.text) for line in row) and not is_list_item(row[0].text)
+    return len(row) > 1 and not all(line.mono for line in row) and not any(is_contents_line(line.text) for line in row) and not is_list_item(row[0].text)
 
 
 def _follows(upper: Sequence[Line], lower: Sequence[Line]) -> bool:
@@ -78,6 +81,9 @@ def _table(rows: Sequence[Sequence[Line]]) -> Grid | None:
     if median(len(line.text) for line in segments) > CELL_LETTERS:
         return None
     if len(columns) == 2 and sum(len(line.text) for line in segments) > 40 * len(segments):
+        return None
+    wordy = [line for line in segments if len(line.text.split()) > 1]
+    if len(wordy) > 3 and sum(1 for line in wordy if line.text[0].islower()) > SENTENCES * len(wordy):
         return None
     in_place = sum(1 for line in segments if sum(1 for left, right in columns if min(line.box.right, right) > max(line.box.left, left)) == 1)
     if in_place < IN_PLACE * len(segments):

@@ -35,6 +35,9 @@ SHORT = 0.12
 MARKER_GAP = 4.0
 """Widest gap between a list marker and its text, in font sizes."""
 
+CODE_CLOSE = 2.2
+"""Widest gap between two lines of code, in font sizes: one blank line."""
+
 _ENDS = (".", "!", "?", ":", "。", "؟")
 
 
@@ -73,6 +76,11 @@ class Block:
         return all(line.italic for line in self.lines)
 
     @property
+    def mono(self) -> bool:
+        """Whether all of it is in a typewriter font."""
+        return all(line.mono for line in self.lines)
+
+    @property
     def order(self) -> int:
         """Its first place in the file's own order."""
         return min(line.order for line in self.lines)
@@ -102,7 +110,7 @@ def join_markers(lines: Sequence[Line]) -> list[Line]:
     kept: list[Line] = []
     taken: set[int] = set()
     for number, line in enumerate(lines):
-        if not is_marker_only(line.text):
+        if not is_marker_only(line.text) or line.mono:
             continue
         beside = [
             (other.box.left - line.box.right, position)
@@ -125,7 +133,7 @@ def _marked(marker: Line, text: Line) -> Line:
     spans: tuple[Span, ...] = (*marker.spans, *text.spans)
     joined = make_line(spans)
     words = text.text if text.text.startswith(marker.text + " ") else f"{marker.text} {text.text}"
-    return Line(joined.spans, words, joined.box, text.size, text.bold, text.italic)
+    return Line(joined.spans, words, union((marker.box, text.box)), text.size, text.bold, text.italic, text.mono)
 
 
 def _lines_below(lines: Sequence[Line], barriers: Sequence[Box]) -> dict[int, int]:
@@ -135,7 +143,7 @@ def _lines_below(lines: Sequence[Line], barriers: Sequence[Box]) -> dict[int, in
     above: defaultdict[int, list[int]] = defaultdict(list)
     for place, upper in enumerate(by_top):
         first = lines[upper]
-        reach = first.box.bottom + CLOSE * first.size
+        reach = first.box.bottom + (CODE_CLOSE if first.mono else CLOSE) * first.size
         found: list[int] = []
         for lower in by_top[place + 1 :]:
             second = lines[lower]
@@ -157,10 +165,17 @@ def _lines_below(lines: Sequence[Line], barriers: Sequence[Box]) -> dict[int, in
         if first.shared_width(second) < OVER * min(first.width, second.width):
             continue
         gap = Box(max(first.left, second.left), first.bottom, min(first.right, second.right), second.top)
-        if gap.height > 0 and any(barrier.shared_width(gap) and barrier.shared_height(gap) for barrier in barriers):
+        if gap.height > 0 and any(_stands_between(barrier, gap, first, second) for barrier in barriers):
             continue
         pairs[upper] = lowers[0]
     return pairs
+
+
+def _stands_between(barrier: Box, gap: Box, upper: Box, lower: Box) -> bool:
+    """Whether a table or picture is in the gap, rather than under both lines."""
+    if not barrier.shared_width(gap) or not barrier.shared_height(gap):
+        return False
+    return upper.share_inside(barrier) < OVER and lower.share_inside(barrier) < OVER
 
 
 def _hides(between: Box, lower: Box) -> bool:
@@ -183,6 +198,8 @@ def _parts(block: Sequence[Line], lower: Line, after: Line | None, usual: dict[f
     if abs(upper.size - lower.size) > SAME_SIZE * size:
         return True
     gap = lower.box.top - upper.box.bottom
+    if upper.mono and lower.mono:
+        return False
     if gap > CLOSE * size or gap < -0.7 * size:
         return True
     inner = [second.box.top - first.box.bottom for first, second in zip(block, block[1:], strict=False)]
@@ -200,11 +217,13 @@ def _parts(block: Sequence[Line], lower: Line, after: Line | None, usual: dict[f
 
 def _reads_on(upper: Line, lower: Line) -> bool:
     """Whether a sentence goes on from one line to the next, whatever the type: some lines are all in italics or bold by chance."""
+    if upper.mono != lower.mono:
+        return False
     return lower.text[:1].islower() and not upper.text.endswith(_ENDS) or upper.text.endswith("-")
 
 
-def _style(line: Line) -> tuple[bool, bool]:
-    return line.bold, line.italic
+def _style(line: Line) -> tuple[bool, bool, bool]:
+    return line.bold, line.italic, line.mono
 
 
 def _begins_paragraph(block: Sequence[Line], lower: Line, after: Line | None) -> bool:

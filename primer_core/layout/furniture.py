@@ -13,10 +13,15 @@ MARGIN = 0.13
 PLACE = 0.025
 """Share of the page's height by which a running line may move."""
 
-PAGES_SHARE = 0.2
-"""Least share of the pages: running titles change with the chapter, and stand on every other page."""
-
 LEAST_PAGES = 2
+LEAST_OF_MANY = 3
+MANY_PAGES = 10
+"""A line that comes again at the same place is a running one from two pages on, in documents of more than MANY_PAGES from three:
+running titles change with the chapter."""
+
+SAME_ROW = 0.004
+"""Share of the page's height within which a line stands in the row of other pages' running lines."""
+
 LONGEST = 200
 """Letters; a longer line is text, even where it is repeated."""
 
@@ -52,13 +57,35 @@ def running_lines(lines: Sequence[PageLine], heights: dict[int, float]) -> set[i
         bottom = line.box.middle >= (1 - MARGIN) * height
         if (top or bottom or position in edges) and len(line.text) <= LONGEST:
             seen[_shape(line.text), line.box.middle <= height / 2].append(position)
-    least = max(LEAST_PAGES, PAGES_SHARE * len(heights))
+    least = LEAST_PAGES if len(heights) <= MANY_PAGES else LEAST_OF_MANY
     for positions in seen.values():
         for group in _same_place(positions, lines, heights):
             if len({lines[position].page for position in group}) >= least and _is_running([lines[position] for position in group]):
                 found |= set(group)
     found |= {position for position in edges if is_page_number(lines[position].text) and _in_margin(lines[position], heights)}
+    found |= _in_running_rows(lines, found, edges, heights)
     return found | _beside_numbers(lines, found & edges, heights)
+
+
+def _in_running_rows(lines: Sequence[PageLine], found: set[int], edges: set[int], heights: dict[int, float]) -> set[int]:
+    """Lines at a page's edge with a number at their end, in the very row in which other pages have running lines: a running title that
+    is on no other page."""
+    rows = [(lines[position].box.middle / heights[lines[position].page], lines[position].page) for position in found]
+    more = set()
+    for position in edges - found:
+        line = lines[position]
+        words = line.text.split()
+        if len(line.text) > LONGEST or not words or not (is_page_number(words[0]) or is_page_number(words[-1])):
+            continue
+        place = line.box.middle / heights[line.page]
+        if _in_margin(line, heights) and len({page for row, page in rows if abs(row - place) <= SAME_ROW}) >= LEAST_OF_MANY:
+            more.add(position)
+    return more
+
+
+def running_shape(text: str) -> str:
+    """What running lines that differ in their numbers only have in common."""
+    return "#" if is_page_number(text) else _shape(text)
 
 
 def _shape(text: str) -> str:

@@ -72,7 +72,7 @@ def union(boxes: Iterable[Box]) -> Box:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A run of text in one font. `size` is its height in points, `order` its place in the file's own order."""
+    """A run of text in one font. `size` is its height in points, `order` its place in the file's own order; `mono` is a typewriter font."""
 
     text: str
     box: Box
@@ -80,11 +80,13 @@ class Span:
     bold: bool = False
     italic: bool = False
     order: int = 0
+    mono: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Spans that are read as one line. `text` has spaces where gaps are; `bold` and `italic` where all of its letters are."""
+    """Spans that are read as one line. `text` has spaces where gaps are; `bold`, `italic` and `mono` where all of its letters are. The
+    box is as high as the spans of its own size are: a raised figure does not make the line higher."""
 
     spans: tuple[Span, ...]
     text: str
@@ -92,6 +94,7 @@ class Line:
     size: float
     bold: bool
     italic: bool
+    mono: bool = False
 
     @property
     def order(self) -> int:

@@ -100,7 +100,52 @@ def grid_of_boxes(boxes: Sequence[Box], words: Sequence[Span]) -> Grid | None:
         best = min(range(len(cells)), key=lambda number: _distance(cells[number].box, word.box))
         inside[best].append(word)
     filled = [replace(cell, text=cell_text(found)) for cell, found in zip(cells, inside, strict=True)]
-    return _without_empty(Grid(union(boxes), len(ys) - 1, len(xs) - 1, tuple(filled)))
+    grid = _without_empty(Grid(union(boxes), len(ys) - 1, len(xs) - 1, tuple(filled)))
+    if grid is None:
+        return None
+    held = {id(cell.box): row_groups(join_spans(found)) for cell, found in zip(filled, inside, strict=True)}
+    return split_rows(grid, [held[id(cell.box)] for cell in grid.cells])
+
+
+def split_rows(grid: Grid, lines: Sequence[Sequence[Sequence[Line]]]) -> Grid:
+    """The grid with those ruled rows taken apart that hold several rows of figures. `lines` has each cell's lines, row by row.
+
+    That is where two cells or more, and most of the filled ones, have the same number of level lines, most of them with digits; a cell
+    with one line then goes with all of them. Wrapped words are left together.
+    """
+    counts = [_rows_in(grid, lines, row) for row in range(grid.rows)]
+    begins = [sum(counts[:row]) for row in range(grid.rows)]
+    cells: list[GridCell] = []
+    for cell, rows in zip(grid.cells, lines, strict=True):
+        count = counts[cell.row]
+        if cell.row_span > 1 or count == 1 or len(rows) != count:
+            span = sum(counts[cell.row : cell.row + cell.row_span])
+            cells.append(replace(cell, row=begins[cell.row], row_span=span))
+            continue
+        for place, row in enumerate(rows):
+            text = " ".join(line.text for line in row)
+            cells.append(replace(cell, row=begins[cell.row] + place, text=text, box=union(line.box for line in row)))
+    return replace(grid, rows=sum(counts), cells=tuple(sorted(cells, key=lambda cell: (cell.row, cell.column))))
+
+
+def _rows_in(grid: Grid, lines: Sequence[Sequence[Sequence[Line]]], row: int) -> int:
+    """How many rows of figures a ruled row holds: 1 where it holds one, or words."""
+    if row < grid.header_rows or any(cell.row < row < cell.row + cell.row_span for cell in grid.cells):
+        return 1
+    filled = [found for cell, found in zip(grid.cells, lines, strict=True) if cell.row == row and cell.row_span == 1 and cell.text]
+    several = [found for found in filled if len(found) > 1]
+    if len(several) < 2 or 2 * len(several) <= len(filled):
+        return 1
+    count = len(several[0])
+    if any(len(found) != count for found in several):
+        return 1
+    first = [line[0].box.middle for line in several[0]]
+    for found in several[1:]:
+        if any(abs(line[0].box.middle - middle) > 0.5 * line[0].box.height for line, middle in zip(found, first, strict=True)):
+            return 1
+    written = [line.text for found in several for group in found for line in group]
+    figures = sum(1 for text in written if any(char.isdigit() for char in text))
+    return count if 2 * figures > len(written) else 1
 
 
 def _nearest(edges: Sequence[float], value: float) -> int:

@@ -1,6 +1,6 @@
 """What kind of thing each block of a whole document is: judged at the end, when it is known which style most of the text has."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -9,6 +9,7 @@ from primer_core.layout.geometry import Box
 from primer_core.layout.marks import (
     is_caption,
     is_contents_line,
+    is_footnote_mark,
     is_list_item,
     is_sure_caption,
     section_depth,
@@ -22,6 +23,8 @@ class BlockKind(StrEnum):
     HEADING = "heading"
     LIST_ITEM = "list_item"
     CAPTION = "caption"
+    CODE = "code"
+    FOOTNOTE = "footnote"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class BlockFacts:
     bold: bool
     italic: bool
     lines: int
+    mono: bool = False
     beside_graphic: bool = False
     in_figure: bool = False
 
@@ -55,6 +59,18 @@ RUN = 4
 """So many blocks in a row that look like headings of one style are something else: a form's labels, an address, a chart's words."""
 
 CAPTION_LINES = 8
+
+LEADS_WITHIN = 3.0
+"""Farthest that what a heading heads is below it, in its own sizes."""
+
+SMALLER = 0.93
+"""A footnote is set this much smaller than the body."""
+
+FOOT = 0.55
+"""Footnotes stand below this share of what the page's blocks span."""
+
+TYPEWRITTEN = 0.5
+"""A document with more of its letters in a typewriter font is typewritten: none of it is code."""
 
 _SENTENCE_ENDS = (".", ",", ";", "。", "،")
 Style = tuple[float, bool, bool]
@@ -76,11 +92,17 @@ def judge_kinds(blocks: Sequence[BlockFacts]) -> list[BlockKind]:
         letters[_style(block)] += len(block.text)
     total = sum(letters.values()) or 1
     body_bold = sum(len(block.text) for block in blocks if block.bold) > 0.5 * total
+    typewritten = sum(len(block.text) for block in blocks if block.mono) > TYPEWRITTEN * total
+    by_page: defaultdict[int, list[BlockFacts]] = defaultdict(list)
+    for block in blocks:
+        by_page[block.page].append(block)
     found = []
-    for number, block in enumerate(blocks):
-        following = next((other for other in blocks[number + 1 : number + 2] if other.page == block.page), None)
+    for block in blocks:
         rare = letters[_style(block)] <= COMMON * total or block.size >= LARGER * body
-        found.append(_kind(block, following, body, body_bold, rare))
+        if block.mono and not typewritten and not block.in_figure:
+            found.append(BlockKind.CODE)
+        else:
+            found.append(_kind(block, by_page[block.page], body, body_bold, rare))
     return _without_runs(blocks, found, body)
 
 
@@ -88,16 +110,18 @@ def _style(block: BlockFacts) -> Style:
     return round(block.size, 1), block.bold, block.italic
 
 
-def _kind(block: BlockFacts, following: BlockFacts | None, body: float, body_bold: bool, rare: bool) -> BlockKind:
+def _kind(block: BlockFacts, page: Sequence[BlockFacts], body: float, body_bold: bool, rare: bool) -> BlockKind:
     text = block.text
     if block.lines <= CAPTION_LINES and is_caption(text) and (block.beside_graphic or is_sure_caption(text)):
         return BlockKind.CAPTION
-    if rare and not block.in_figure and _looks_like_heading(block, following, body, body_bold):
+    if not block.in_figure and _is_footnote(block, page, body):
+        return BlockKind.FOOTNOTE
+    if rare and not block.in_figure and _looks_like_heading(block, page, body, body_bold):
         return BlockKind.HEADING
     return BlockKind.LIST_ITEM if is_list_item(text) else BlockKind.TEXT
 
 
-def _looks_like_heading(block: BlockFacts, following: BlockFacts | None, body: float, body_bold: bool) -> bool:
+def _looks_like_heading(block: BlockFacts, page: Sequence[BlockFacts], body: float, body_bold: bool) -> bool:
     text = block.text.strip()
     words = text.split()
     if block.lines > HEADING_LINES or len(words) > HEADING_WORDS or len(text) > HEADING_LETTERS or is_contents_line(text):
@@ -116,14 +140,44 @@ def _looks_like_heading(block: BlockFacts, following: BlockFacts | None, body: f
         return True
     if block.size < 0.93 * body:
         return False
+    led = _led(block, page)
     if block.bold and not body_bold:
-        return True
-    leads = following is not None and not following.italic and following.lines > 1 and following.box.top - block.box.bottom < 1.2 * body
-    leads = leads and following is not None and following.box.shared_width(block.box) > 0.5 * block.box.width
-    if block.italic and block.lines == 1 and len(words) <= 8 and leads:
+        return led is not None or block.beside_graphic
+    if led is None or led.lines < 2 or led.italic or led.box.top - block.box.bottom > 1.2 * body:
+        return False
+    if block.italic and block.lines == 1 and len(words) <= 8:
         return True
     capitals = sum(char.isalpha() for char in text) >= 4 and text.upper() == text != text.lower()
-    return capitals and block.lines == 1 and len(words) <= 10 and leads
+    return capitals and block.lines == 1 and len(words) <= 10
+
+
+def _is_footnote(block: BlockFacts, page: Sequence[BlockFacts], body: float) -> bool:
+    """Small text with a mark before it, at the foot of its column: nothing but small text below."""
+    if block.size > SMALLER * body or not is_footnote_mark(block.text):
+        return False
+    top, bottom = min(other.box.top for other in page), max(other.box.bottom for other in page)
+    if block.box.top < top + FOOT * (bottom - top):
+        return False
+    below = [other for other in page if other.box.top >= block.box.bottom - 1 and other.box.shared_width(block.box) > 0]
+    return all(other.size <= SMALLER * body for other in below)
+
+
+def _led(block: BlockFacts, page: Sequence[BlockFacts]) -> BlockFacts | None:
+    """What stands right below a block, begins at its left edge (or around its middle) and is longer than a label."""
+    below = [
+        other
+        for other in page
+        if 0 <= other.box.middle - block.box.bottom
+        and other.box.top - block.box.bottom <= LEADS_WITHIN * block.size
+        and other.box.shared_width(block.box) > 0
+        and other is not block
+    ]
+    led = min(below, key=lambda other: other.box.top, default=None)
+    if led is None or led.in_figure:
+        return None
+    aligned = -1.0 * block.size <= led.box.left - block.box.left <= 4 * block.size or abs(led.box.centre - block.box.centre) <= block.size
+    aligned = aligned or abs(led.box.right - block.box.right) <= block.size
+    return led if aligned and (led.lines > 1 or len(led.text) >= 30 or is_list_item(led.text) or led.bold) else None
 
 
 def _without_runs(blocks: Sequence[BlockFacts], found: list[BlockKind], body: float) -> list[BlockKind]:

@@ -4,19 +4,30 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from primer_core.layout.geometry import Line, Span, union
+from primer_core.layout.geometry import Box, Line, Span, union
 from primer_core.layout.scripts import has_letter_from_the_right, runs_from_the_right
 
 NEAR = 0.8
 """Widest gap within a line, in font sizes: justified text stays below, the gutter between columns and table cells is above."""
 
+OVERLAP = 1.5
+"""How far the next span of a line may begin before the last one's end, in font sizes: indices stand over one another."""
+
 WORD_GAP = 0.12
 """Narrowest gap that is a space, in font sizes: a space is about 0.25, kerning and a change of font stay under 0.1."""
+
+CODE_GAP = 60.0
+"""Widest gap within a line of code, in font sizes: spaces are part of it."""
 
 SAME_BASELINE = 0.5
 """Least share of the lower span's height that both cover: raised figures share more, the next line's box less."""
 
-SAME_SIZE = 0.3
+RAISED = 0.2
+"""The same where one is much smaller than the other: indices stand above and below the line."""
+
+MUCH_SMALLER = 0.8
+
+SAME_SIZE = 0.08
 """A box that is up to this much taller or lower than what its font mostly gives is of the same size: boxes vary with the glyphs."""
 
 _BAND = 24.0
@@ -69,11 +80,13 @@ def _gap(group: Sequence[Span], span: Span) -> float | None:
     """How far the span stands right of the group, None where it is not of its line."""
     last = max(group[-3:], key=lambda member: member.box.right)
     lower = min(last.box.height, span.box.height)
-    if last.box.shared_height(span.box) < SAME_BASELINE * lower:
+    raised = min(last.size, span.size) < MUCH_SMALLER * max(last.size, span.size)
+    if last.box.shared_height(span.box) < (RAISED if raised else SAME_BASELINE) * lower:
         return None
     gap = span.box.left - last.box.right
     size = max(last.size, span.size)
-    return abs(gap) if -NEAR * size <= gap <= NEAR * size else None
+    widest = CODE_GAP if last.mono and span.mono else NEAR
+    return abs(gap) if -OVERLAP * size <= gap <= widest * size else None
 
 
 def make_line(spans: Sequence[Span]) -> Line:
@@ -89,13 +102,17 @@ def make_line(spans: Sequence[Span]) -> Line:
     for span in ordered:
         letters[span.size] += len(span.text.strip())
     written = [span for span in ordered if any(char.isalnum() for char in span.text)] or ordered
+    size = letters.most_common(1)[0][0]
+    whole = union(span.box for span in ordered)
+    core = union(span.box for span in ordered if span.size == size)
     return Line(
         spans=tuple(ordered),
         text=text.strip(),
-        box=union(span.box for span in ordered),
-        size=letters.most_common(1)[0][0],
+        box=Box(whole.left, core.top, whole.right, core.bottom),
+        size=size,
         bold=all(span.bold for span in written),
         italic=all(span.italic for span in written),
+        mono=all(span.mono for span in written),
     )
 
 

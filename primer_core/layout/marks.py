@@ -10,11 +10,12 @@ _NUMBER = re.compile(r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|(?
 _SECTION = re.compile(r"(?:(?:chapter|section|part|article|appendix|annex)\s+)?(\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+)[.)]?\s+\S", re.I)
 _CAPTION = re.compile(
     r"(?:figure|fig\.?|table|tab\.|chart|exhibit|listing|abbildung|abb\.|tabelle|tableau|figura|tabla|cuadro|tabela|그림|표|図|表)\s*"
-    r"[(\[]?(?:\d{1,3}(?:[-.–]\d{1,3})*|[A-Z][-.]?\d{1,3}|[IVX]{1,5})[)\]]?(?P<after>\s*[.:|–—-]|\s|$)",
+    r"[(\[]?(?:\d{1,3}(?:[-.–]\d{1,3})*|[A-Z][-.]?\d{1,3}|[IVX]{1,5})[)\]]?(?P<after>\s*[.:|–—-](?=\s|$)|\s+(?=\S)|$)",
     re.I,
 )
+_FOOTNOTE = re.compile(r"(?:\d{1,3}|[*∗†‡§¶#]{1,3}|\(\d{1,3}\)|\[\d{1,3}\])\s*[^\W\d]")
 _LEADER = re.compile(r"(?:\.\s?){4,}|(?:…\s?){2,}|_{6,}")
-_CONTENTS_LINE = re.compile(r".*(?:(?:\.\s?){4,}|(?:…\s?){2,})\s*(?:[\w-]{1,8})?\s*$")
+_CONTENTS_LINE = re.compile(r".*(?:(?:\.\s?){4,}\s*(?:[\w-]{1,8})?|…\s*[\w-]{1,8})\s*")
 
 
 def is_bullet(text: str) -> bool:
@@ -38,6 +39,11 @@ def is_marker_only(text: str) -> bool:
     return match is not None and match.end() == len(text.rstrip())
 
 
+def is_footnote_mark(text: str) -> bool:
+    """Whether the text begins with a footnote's mark: a figure or a dagger, set before the words."""
+    return _FOOTNOTE.match(text) is not None
+
+
 def section_depth(text: str) -> int:
     """Depth of a section number at the text's beginning ("2.1 Roles" is 2), 0 where there is none."""
     match = _SECTION.match(text)
@@ -45,14 +51,15 @@ def section_depth(text: str) -> int:
 
 
 def is_caption(text: str) -> bool:
-    """Whether the text begins like a caption: "Figure 3-1 …", "Table 2: …"."""
-    return _CAPTION.match(text) is not None
+    """Whether the text begins like a caption: "Figure 3-1 The …", "Table 2: …", but not "Table 2 shows …"."""
+    match = _CAPTION.match(text)
+    return match is not None and not text[match.end() : match.end() + 1].islower()
 
 
 def is_sure_caption(text: str) -> bool:
     """Whether the text begins like a caption whose number is set off ("Table 2." rather than "Table 2 shows")."""
     match = _CAPTION.match(text)
-    return match is not None and bool(match["after"].strip())
+    return match is not None and bool(match["after"].strip()) and is_caption(text)
 
 
 def is_contents_line(text: str) -> bool:

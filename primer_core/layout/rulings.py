@@ -12,6 +12,9 @@ ROWS_IN_COLUMNS = 0.6
 LEAST_WIDTH = 0.12
 """Least length of a rule, as a share of the page's width."""
 
+FILLED = 0.22
+"""Least share of the height between the rules that rows of words take: less is a picture's frame."""
+
 TALLEST = 0.75
 """Greatest distance between two rules of one table, as a share of the page's height."""
 
@@ -78,6 +81,8 @@ def _table(rules: Sequence[Box], lines: Sequence[Line]) -> Grid | None:
     rows = [row for strip in strips for row in strip]
     columns = columns_of(rows)
     if len(rows) < 2 or not columns:
+        return None
+    if sum(max(line.box.height for line in row) for row in rows) < FILLED * (rules[-1].middle - rules[0].middle):
         return None
     if len(strips) >= 3 and median(len(strip) for strip in strips) <= 2:
         starts, at = [], 0

@@ -21,11 +21,11 @@ from pydantic import Field
 
 from primer_core.failures import DocumentFault
 from primer_core.page_kinds import PageKind, page_kind
-from primer_core.recognised import Word, as_text, group_lines
+from primer_core.recognised import Word, as_text, even_out, group_lines
 from primer_core.reviews import ReviewPage
 from primer_resources.parser.ocr.frames import load_frame
 from primer_resources.parser.ocr.installation import installed_languages, unavailable
-from primer_resources.parser.ocr.page_reader import PageReading, read_page
+from primer_resources.parser.ocr.page_reader import read_page
 from primer_resources.parser.ocr.pictures import DPI, POINTS_PER_INCH, render_page, review_picture
 
 
@@ -111,9 +111,10 @@ class ScanOcrModel(BaseOcrModel):
         if reading.turned:
             _drop_native(page)
         page.size = Size(width=reading.image.width * scale, height=reading.image.height * scale)
+        words = even_out(reading.words)
         native = list(page.parsed_page.word_cells)
-        self.post_process_cells(line_cells(reading, scale), page, conv_res)
-        page.parsed_page.word_cells = [*native, *(_cell([word], scale) for word in reading.words)]
+        self.post_process_cells(line_cells(words, scale), page, conv_res)
+        page.parsed_page.word_cells = [*native, *(_cell([word], scale) for word in words)]
         page.parsed_page.has_words = True
 
 
@@ -125,9 +126,9 @@ def kind_of(page: Page) -> PageKind:
     return page_kind(text, any(True for _ in page._backend.get_bitmap_rects()))
 
 
-def line_cells(reading: PageReading, scale: float) -> list[TextCell]:
+def line_cells(words: Iterable[Word], scale: float) -> list[TextCell]:
     """A text cell a line, in reading order; `scale` is points a pixel."""
-    return [_cell(line, scale) for line in group_lines(reading.words)]
+    return [_cell(line, scale) for line in group_lines(words)]
 
 
 def _cell(words: Iterable[Word], scale: float) -> TextCell:

@@ -12,6 +12,7 @@ class TextCluster(Cluster):
     size: float = 0.0
     bold: bool = False
     italic: bool = False
+    mono: bool = False
     in_figure: bool = False
 
 

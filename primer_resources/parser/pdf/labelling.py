@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from statistics import median
 
 from docling.datamodel.base_models import AssembledUnit, Page, TextElement
 from docling.models.stages.page_assemble.page_assemble_model import PageAssembleModel
 from docling_core.types.doc import DocItemLabel
+from docling_core.types.doc.page import TextCell
 
-from primer_core.layout.furniture import PageLine, running_lines
+from primer_core.layout.furniture import PageLine, running_lines, running_shape
 from primer_core.layout.geometry import Box, union
 from primer_core.layout.kinds import BlockFacts, BlockKind, judge_kinds
 from primer_resources.parser.pdf.cells import box_of, docling_box
@@ -21,6 +23,8 @@ _LABELS = {
     BlockKind.HEADING: DocItemLabel.SECTION_HEADER,
     BlockKind.LIST_ITEM: DocItemLabel.LIST_ITEM,
     BlockKind.CAPTION: DocItemLabel.CAPTION,
+    BlockKind.CODE: DocItemLabel.CODE,
+    BlockKind.FOOTNOTE: DocItemLabel.FOOTNOTE,
 }
 _GRAPHICS = (DocItemLabel.TABLE, DocItemLabel.PICTURE)
 
@@ -32,6 +36,8 @@ def label_pages(pages: Sequence[Page], assembler: PageAssembleModel) -> None:
     facts = [_facts(page, element) for page, element in elements]
     for (_, element), kind in zip(elements, judge_kinds(facts), strict=True):
         element.label = element.cluster.label = _LABELS[kind]
+        if kind is BlockKind.CODE:
+            element.text = _code(element.cluster.cells)
 
 
 def _texts(page: Page) -> list[TextElement]:
@@ -50,7 +56,17 @@ def _facts(page: Page, element: TextElement) -> BlockFacts:
     graphics = (box_of(other.cluster.bbox) for other in page.assembled.elements if other.label in _GRAPHICS)
     beside = any(reach.shared_width(graphic) and reach.shared_height(graphic) for graphic in graphics)
     lines = len(cluster.cells)
-    return BlockFacts(page.page_no, element.text, box, cluster.size, cluster.bold, cluster.italic, lines, beside, cluster.in_figure)
+    return BlockFacts(
+        page.page_no, element.text, box, cluster.size, cluster.bold, cluster.italic, lines, cluster.mono, beside, cluster.in_figure
+    )
+
+
+def _code(cells: Sequence[TextCell]) -> str:
+    """Lines of code, one a row, indented as they stand."""
+    boxes = [box_of(cell.rect.to_bounding_box()) for cell in cells]
+    left = min(box.left for box in boxes)
+    width = median(box.width / max(1, len(cell.text)) for box, cell in zip(boxes, cells, strict=True)) or 1.0
+    return "\n".join(" " * round((box.left - left) / width) + cell.text for box, cell in zip(boxes, cells, strict=True))
 
 
 def take_out_running_lines(pages: Sequence[Page], assembler: PageAssembleModel) -> None:
@@ -97,7 +113,7 @@ def _move(page: Page, running: dict[int, set[int]], kept: set[str], assembler: P
             body.append(element)
         for cell in moved:
             box = box_of(cell.rect.to_bounding_box())
-            shape = "".join("#" if char.isdigit() else char for char in cell.text)
+            shape = running_shape(cell.text)
             if shape in kept:
                 continue
             kept.add(shape)

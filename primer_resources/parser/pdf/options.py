@@ -13,10 +13,6 @@ from docling.datamodel.pipeline_options import (
 MAX_WAITING_PAGES = 4
 """Decoded pages that docling-parse may hold ahead: the default queue took 3.2 GB on 240 pages, this one 1 GB at the same speed."""
 
-RENDER_SCALE = 0.05
-"""docling-parse computes a page's drawn lines only where it renders the page too; a picture of 30 × 40 pixels costs nothing."""
-
-
 class RuleLayoutOptions(BaseLayoutOptions):
     """Chooses RuleLayoutModel."""
 
@@ -52,14 +48,8 @@ def bounded(options: ThreadedPdfPipelineOptions) -> ThreadedPdfPipelineOptions:
     return options
 
 
-def backend_options(render_scale: float = RENDER_SCALE) -> ThreadedDoclingParseBackendOptions:
-    """Options of the PDF reader. `render_scale` 1 is 72 dots an inch."""
+def backend_options() -> ThreadedDoclingParseBackendOptions:
+    """Options of the PDF reader: one thread, few pages ahead, no picture of any page."""
     return ThreadedDoclingParseBackendOptions.model_validate(
-        {
-            "parser_threads": 1,
-            "max_concurrent_results": MAX_WAITING_PAGES,
-            "render_pages": True,
-            "render_scale": render_scale,
-            "include_bitmap_images": False,
-        }
+        {"parser_threads": 1, "max_concurrent_results": MAX_WAITING_PAGES, "render_pages": False, "include_bitmap_images": False}
     )

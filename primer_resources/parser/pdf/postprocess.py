@@ -10,7 +10,9 @@ from docling_core.types.doc import DocItemLabel
 from docling_core.types.doc.page import TextCell
 
 from primer_core.layout.blocks import Block, build_blocks
-from primer_core.layout.geometry import Box, union
+from primer_core.layout.figures import drawings, holds_labels, lines_inside
+from primer_core.layout.geometry import Box, Line, union
+from primer_core.layout.grids import row_groups
 from primer_core.layout.lines import join_spans
 from primer_resources.parser.pdf.cells import box_of, cell_of, docling_box, is_turned, spans_of
 from primer_resources.parser.pdf.clusters import GridCluster, TextCluster
@@ -53,17 +55,22 @@ def lay_out(page: Page) -> list[Cluster]:
     assert page.size is not None
     whole = Box(0.0, 0.0, page.size.width, page.size.height)
     cells = page.cells
-    words = spans_of(page.parsed_page.word_cells) if page.parsed_page is not None else []
+    word_cells = page.parsed_page.word_cells if page.parsed_page is not None else []
+    words = spans_of(word_cells, word_cells)
     grids = find_tables(words, _strokes(page), whole)
     inside = [grid.box.grown(1.0) for grid in grids]
-    spans = [span for span in spans_of(cells) if not any(span.box.share_inside(box) > INSIDE for box in inside)]
+    spans = [span for span in spans_of(cells, word_cells) if not any(span.box.share_inside(box) > INSIDE for box in inside)]
     lines = join_spans(spans)
-    pictures = _pictures(page, whole)
-    blocks = build_blocks(lines, [*inside, *pictures])
+    pictures = [box for box in _pictures(page, whole) if not (held := lines_inside(lines, box)) or holds_labels(box, held)]
+    figures = [*pictures, *drawings(_shapes(page), lines, [*inside, *pictures], whole)]
+    labelled = [(figure, lines_inside(lines, figure)) for figure in figures]
+    labels = {id(line) for _, held in labelled for line in held}
+    blocks = build_blocks([line for line in lines if id(line) not in labels], [*inside, *pictures])
     clusters: list[Cluster] = []
     found: list[tuple[int, Cluster]] = [(block.order, _text(block, cells)) for block in blocks]
     found += [(_first(cells, grid.box), GridCluster(id=0, label=DocItemLabel.TABLE, bbox=docling_box(grid.box), grid=grid)) for grid in grids]
-    found += [(len(cells), Cluster(id=0, label=DocItemLabel.PICTURE, bbox=docling_box(box))) for box in pictures]
+    found += [(held[0].order, _labels(held, cells)) for _, held in labelled if held]
+    found += [(len(cells), Cluster(id=0, label=DocItemLabel.PICTURE, bbox=docling_box(box))) for box in figures]
     found += [(order, cluster) for order, cluster in _turned(cells)]
     for number, (_, cluster) in enumerate(sorted(found, key=lambda pair: pair[0])):
         cluster.id = number
@@ -106,7 +113,21 @@ def _text(block: Block, cells: Sequence[TextCell]) -> TextCluster:
         size=block.size,
         bold=block.bold,
         italic=block.italic,
+        mono=block.mono,
     )
+
+
+def _labels(lines: Sequence[Line], cells: Sequence[TextCell]) -> TextCluster:
+    """The words in a figure as one block, row by row."""
+    ordered = [line for row in row_groups(lines) for line in row]
+    cluster = _text(Block(tuple(ordered)), cells)
+    cluster.in_figure = True
+    return cluster
+
+
+def _shapes(page: Page) -> list[Box]:
+    assert page._backend is not None
+    return [box_of(box) for box in page._backend.get_connected_shape_bounding_boxes(tolerance=THICKEST) or ()]
 
 
 def _first(cells: Sequence[TextCell], box: Box) -> int:

@@ -3,7 +3,6 @@
 import re
 from functools import lru_cache
 
-from docling.backend.docling_parse_backend import ThreadedDoclingParseDocumentBackend
 from docling.datamodel.base_models import ConversionStatus, InputFormat
 from docling.datamodel.document import ConversionResult, InputDocument, build_invalid_input_errors
 from docling.pipeline.standard_pdf_pipeline import StandardPdfPipeline
@@ -12,6 +11,7 @@ from primer_core.failures import DocumentFault, Reason
 from primer_resources.parser.engines.source import Converted, Source
 from primer_resources.parser.ocr.config import OcrConfig
 from primer_resources.parser.ocr.docling_engine import ScanOcrModel, ScanOcrOptions
+from primer_resources.parser.pdf.backend import StrokesBackend
 from primer_resources.parser.pdf.opening import count_pages, describe_textless
 from primer_resources.parser.pdf.options import backend_options, rule_options
 from primer_resources.parser.pdf.pipeline import RulePdfPipeline
@@ -31,7 +31,7 @@ def read_pdf(source: Source) -> Converted:
     """Convert a PDF. Raises DocumentFault (encrypted, truncated, corrupt, empty, incomplete, ocr_unavailable) or MemoryError."""
     pages = count_pages(source)
     given = InputDocument(
-        source.path, InputFormat.PDF, ThreadedDoclingParseDocumentBackend, backend_options=backend_options(), filename=source.plain_name
+        source.path, InputFormat.PDF, StrokesBackend, backend_options=backend_options(), filename=source.plain_name
     )
     converted = convert_pages(given, pages, source)
     document = converted.document

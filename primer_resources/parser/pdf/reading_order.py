@@ -1,12 +1,16 @@
 """Reading order: Docling's rules, in a mirror for pages whose text runs from the right, and stricter where paragraphs are joined."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 from docling.models.postprocessing.reading_order_rb import PageElement, ReadingOrderPredictor, SeparatorElement
 from docling.models.stages.reading_order.readingorder_model import ReadingOrderModel, ReadingOrderOptions
+from docling_core.types.doc import DocItemLabel
 
 from primer_core.layout.scripts import runs_from_the_right
 
+
+_RUNNING = (DocItemLabel.PAGE_HEADER, DocItemLabel.PAGE_FOOTER)
 
 LONG_ENOUGH = 100
 """Characters; a shorter text without a full stop is a label or a title, not the first half of a paragraph."""
@@ -23,11 +27,14 @@ class MirroringPredictor(ReadingOrderPredictor):
         for element in page_elements:
             by_page[element.page_no].append(element)
         mirrored = {page for page, elements in by_page.items() if runs_from_the_right("".join(element.text for element in elements))}
-        if not mirrored:
-            return list(super().predict_reading_order(page_elements, page_separators))
         given = {element.cid: element for element in page_elements}
-        shown = [_mirror(element) if element.page_no in mirrored else element for element in page_elements]
+        stretched = [element for elements in by_page.values() for element in _stretch(elements)]
+        shown = [_mirror(element) if element.page_no in mirrored else element for element in stretched]
         return [given[element.cid] for element in super().predict_reading_order(shown, page_separators)]
+
+    def predict_to_footnotes(self, sorted_elements: list[PageElement]) -> dict[int, list[int]]:
+        """None: a footnote stands for itself. Docling hangs each below the table before it, where no serializer prints it."""
+        return {}
 
     def predict_merges(self, sorted_elements: list[PageElement]) -> dict[int, list[int]]:
         """Docling's merges of paragraphs over columns and pages, up to the first piece that does not plainly go on: Docling joins
@@ -52,6 +59,28 @@ def _goes_on(before: PageElement, after: PageElement) -> bool:
     if begun.islower() or before.text.rstrip().endswith(("-", ",", "\u00ad")):
         return len(before.text) >= LONG_ENOUGH or len(after.text) >= LONG_ENOUGH
     return len(before.text) >= LONG_ENOUGH and len(after.text) >= LONG_ENOUGH
+
+
+def _stretch(elements: Sequence[PageElement]) -> list[PageElement]:
+    """One page's elements, those that stand alone across the gutter between two columns as wide as the page's text.
+
+    A centred title narrower than the left column's indent would otherwise be no neighbour of it, and be read after it.
+    """
+    gutters = [
+        (left.r, right.l)
+        for left in elements
+        for right in elements
+        if left.r < right.l and min(left.t, right.t) - max(left.b, right.b) > 0 and left.label not in _RUNNING and right.label not in _RUNNING
+    ]
+    if not gutters:
+        return list(elements)
+    least, most = min(element.l for element in elements), max(element.r for element in elements)
+    shown = []
+    for element in elements:
+        beside = any(min(element.t, other.t) - max(element.b, other.b) > 0 for other in elements if other.cid != element.cid)
+        across = any(element.l <= left and right <= element.r for left, right in gutters)
+        shown.append(element.model_copy(update={"l": least, "r": most}) if across and not beside else element)
+    return shown
 
 
 def _mirror(element: PageElement) -> PageElement:

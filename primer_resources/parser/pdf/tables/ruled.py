@@ -15,6 +15,7 @@ SHORTEST = 4.0
 MAX_CROSSINGS = 400_000
 """Pairs of edges that are looked at on one page; more are a drawing or a map, and would take minutes."""
 
+MAX_STROKES = 20_000
 MAX_POINTS = 6_000
 LONGEST_CELL = 1_600
 """Letters; a box with more in it is a frame round running text."""
@@ -27,10 +28,14 @@ def ruled_tables(horizontal: Sequence[Box], vertical: Sequence[Box], words: Sequ
     """Grids of the cells that the strokes rule. Strokes are thin boxes."""
     across = [box for box in horizontal if box.width >= SHORTEST]
     down = [box for box in vertical if box.height >= SHORTEST]
-    down += _outer_sides(across, down, page)
-    if not across or not down:
+    if not across or not down or len(across) + len(down) > MAX_STROKES:
         return []
-    edges = merge_edges([_edge(box, "h") for box in across] + [_edge(box, "v") for box in down], SNAP, SNAP, SNAP, SNAP)
+    joined = [
+        Box(edge["x0"], edge["top"], edge["x1"], edge["bottom"])
+        for edge in merge_edges([_edge(box, "v") for box in down], SNAP, SNAP, SNAP, SNAP)
+    ]
+    sides = _outer_sides(across, joined, page)
+    edges = merge_edges([_edge(box, "h") for box in across] + [_edge(box, "v") for box in (*joined, *sides)], SNAP, SNAP, SNAP, SNAP)
     count = sum(1 for edge in edges if edge["orientation"] == "h")
     if count * (len(edges) - count) > MAX_CROSSINGS:
         return []
