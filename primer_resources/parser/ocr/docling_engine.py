@@ -74,7 +74,8 @@ class ScanOcrModel(BaseOcrModel):
         self._reviews, self._fault, self._is_installed = [], None, None
 
     def end(self) -> tuple[ReviewPage, ...]:
-        """After a document: its pages that want a review. Raises DocumentFault where pages needed OCR and there is none."""
+        """After a document: its pages that want a review. Raises DocumentFault where pages needed OCR and there is none, or where a
+        picture is damaged."""
         if self._fault is not None:
             raise self._fault
         return tuple(sorted(self._reviews, key=lambda review: review.page))
@@ -95,10 +96,21 @@ class ScanOcrModel(BaseOcrModel):
             self._fault = unavailable(self._name, page_no)
         return self._is_installed
 
+    def _picture(self, conv_res: ConversionResult, page: Page) -> Image.Image:
+        """The page as it looks, opened anew: the backend's own PDF is read by another library, which draws bitmaps badly."""
+        path = Path(conv_res.input.file)
+        if _is_image(conv_res):
+            return load_frame(path, page.page_no - 1, self._name)
+        return render_page(path, page.page_no - 1)
+
     def _read(self, conv_res: ConversionResult, page: Page, kind: PageKind) -> None:
         assert page.size is not None
         assert page.parsed_page is not None
-        picture = _picture(conv_res, page)
+        try:
+            picture = self._picture(conv_res, page)
+        except DocumentFault as fault:
+            self._fault = self._fault or fault
+            return
         reading = read_page(picture, tuple(self.options.lang))
         if kind is PageKind.GARBLED:
             _drop_native(page)
@@ -147,14 +159,6 @@ def _cell(words: Iterable[Word], scale: float) -> TextCell:
 
 def _is_image(conv_res: ConversionResult) -> bool:
     return conv_res.input.format is InputFormat.IMAGE
-
-
-def _picture(conv_res: ConversionResult, page: Page) -> Image.Image:
-    """The page as it looks, opened anew: the backend's own PDF is read by another library, which draws bitmaps badly."""
-    path = Path(conv_res.input.file)
-    if _is_image(conv_res):
-        return load_frame(path, page.page_no - 1)
-    return render_page(path, page.page_no - 1)
 
 
 def _drop_native(page: Page) -> None:

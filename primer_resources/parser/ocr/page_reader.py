@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from PIL import Image
 
 from primer_core.recognised import Word, page_confidence, sure_area
-from primer_resources.parser.ocr.ink import find_ink, ink_box, is_one_column, is_sideways, missed_area, skew_of
+from primer_resources.parser.ocr.ink import find_ink, ink_box, is_one_column, missed_area, seems_turned, skew_of
 from primer_resources.parser.ocr.tesseract import ReadingTimedOut, Segmentation, read_words, turned_by
 
 UPRIGHT_FROM = 0.5
@@ -67,13 +67,14 @@ def read_page(image: Image.Image, languages: tuple[str, ...]) -> PageReading:
 
 
 def _read_upright(image: Image.Image, languages: tuple[str, ...]) -> PageReading:
-    turned = turned_by(image) if is_sideways(find_ink(image)) else 0
+    """Read the page as it lies unless it seems turned, and the other way where that gives no sense."""
+    asked = seems_turned(find_ink(image))
+    turned = turned_by(image) if asked else 0
     reading = _read_turned(image, languages, turned)
-    if reading.confidence < UPRIGHT_FROM and turned == 0:
-        turned = turned_by(image)
-        if turned:
-            return _better(reading, _read_turned(image, languages, turned))
-    return reading
+    if reading.confidence >= UPRIGHT_FROM:
+        return reading
+    other = 0 if asked else turned_by(image)
+    return reading if other == turned else _better(reading, _read_turned(image, languages, other))
 
 
 def _read_turned(image: Image.Image, languages: tuple[str, ...], turned: int) -> PageReading:
