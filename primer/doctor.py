@@ -37,7 +37,7 @@ def diagnose() -> list[Check]:
         workspace = Workspace(load_settings())
     except PrimerError as error:
         return [Check("settings", Severity.ERROR, str(error))]
-    checks: list[Callable[[Workspace], Iterator[Check]]] = [_python, _home, _catalog, _model, _programs, _instance, _sources, _queue]
+    checks: list[Callable[[Workspace], Iterator[Check]]] = [_python, _home, _catalog, _model, _ocr, _instance, _sources, _queue]
     found: list[Check] = []
     try:
         for check in checks:
@@ -82,10 +82,16 @@ def _model(workspace: Workspace) -> Iterator[Check]:
     yield Check("model", Severity.OK, f"{tools.embedder.spec.version} answers with {shape[0]} dimensions")
 
 
-def _programs(_workspace: Workspace) -> Iterator[Check]:
-    found = shutil.which("tesseract")
-    remedy = "" if found else "scans will not be read; install tesseract-ocr"
-    yield Check("tesseract", Severity.OK if found else Severity.WARNING, found or "not installed", remedy)
+def _ocr(workspace: Workspace) -> Iterator[Check]:
+    from primer_resources.parser.ocr.installation import ORIENTATION, check_languages, installed_languages
+
+    installed, languages = installed_languages(), workspace.settings.ocr_languages
+    if installed is None:
+        remedy = "scans and pictures end as ocr_unavailable; `apt-get install tesseract-ocr`, then `primer dlq retry`"
+        yield Check("ocr", Severity.WARNING, "Tesseract is not installed", remedy)
+        return
+    check_languages(languages)
+    yield Check("ocr", Severity.OK, f"Tesseract reads {'+'.join(languages)} of {len(installed - {ORIENTATION})} languages installed")
 
 
 def _instance(workspace: Workspace) -> Iterator[Check]:

@@ -217,7 +217,8 @@ def test_each_fault_has_its_reason_and_names_the_document(parse: Parse, make: An
         "blank.pdf": (make.pdf("", ""), Reason.EMPTY),
         "scan.pdf": (make.pdf("picture", "picture"), Reason.EMPTY),
         "bare.html": (b"<html><body></body></html>", Reason.EMPTY),
-        "photo.jpg": (b"\xff\xd8\xff\xe0 picture", Reason.UNSUPPORTED_FORMAT),
+        "photo.jpg": (b"\xff\xd8\xff\xe0 picture", Reason.CORRUPT),
+        "film.gif": (b"GIF89a picture", Reason.UNSUPPORTED_FORMAT),
         "stuff.zip": (make.zip(a=b"words"), Reason.UNSUPPORTED_FORMAT),
         "huge.txt": (b"words " * 400_000, Reason.TOO_LARGE),
         "bomb.docx": (make.rezip(whole, lambda name, part: bytes(40 * 2**20) if name == "word/document.xml" else part), Reason.TOO_LARGE),
@@ -233,7 +234,7 @@ def test_each_fault_has_its_reason_and_names_the_document(parse: Parse, make: An
             assert "content-" not in outcome.fault.message
     scan = outcomes["scan.pdf"].fault
     assert scan is not None
-    assert "needs OCR" in scan.message
+    assert "no text was found" in scan.message
 
 
 def test_the_batch_around_an_endless_document_is_parsed(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
