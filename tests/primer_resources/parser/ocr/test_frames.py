@@ -23,8 +23,7 @@ def put(folder: Path, data: bytes) -> Path:
 
 def reason(path: Path) -> Reason:
     with pytest.raises(DocumentFault) as caught:
-        for number in range(len(frame_sizes(path, "scan.tif"))):
-            load_frame(path, number, "scan.tif")
+        [load_frame(path, number, "scan.tif") for number, _ in enumerate(frame_sizes(path, "scan.tif"))]
     assert "scan.tif" in caught.value.message
     return caught.value.reason
 
