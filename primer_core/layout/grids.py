@@ -144,8 +144,10 @@ def _rows_in(grid: Grid, lines: Sequence[Sequence[Sequence[Line]]], row: int) ->
         if any(abs(line[0].box.middle - middle) > 0.5 * line[0].box.height for line, middle in zip(found, first, strict=True)):
             return 1
     written = [line.text for found in several for group in found for line in group]
-    figures = sum(1 for text in written if any(char.isdigit() for char in text))
-    return count if 2 * figures > len(written) else 1
+    if 2 * sum(1 for text in written if any(char.isdigit() for char in text)) > len(written):
+        return count
+    wrapped = sum(1 for text in written if text[:1].islower())
+    return count if count > 2 and len(several) > 2 and 10 * wrapped <= len(written) else 1
 
 
 def _nearest(edges: Sequence[float], value: float) -> int:
@@ -213,6 +215,14 @@ def grid_of_rows(rows: Sequence[Sequence[Line]], header_rows: int = 1) -> Grid |
             cells.append(GridCell(number, place, text, union(line.box for line in lines), 1, min(spans[place], following - place)))
     box = union(line.box for row in rows for line in row)
     return Grid(box, len(rows), len(columns), tuple(cells), header_rows)
+
+
+def read_from_the_right(grid: Grid) -> Grid:
+    """The grid with its columns in the order in which its words are read: the rightmost first where they run from the right."""
+    if not runs_from_the_right("".join(cell.text for cell in grid.cells)):
+        return grid
+    cells = [replace(cell, column=grid.columns - cell.column - cell.column_span) for cell in grid.cells]
+    return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (cell.row, cell.column))))
 
 
 def _aside(column: tuple[float, float], box: Box) -> float:
