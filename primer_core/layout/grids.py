@@ -15,6 +15,10 @@ FULL = 0.6
 """Rows with this share of the most segments of any row say where the columns are; fuller ones only, since headings span several."""
 
 
+SHADOW = 0.1
+"""Greatest share of the rows in which a column that is only a heading's place has words."""
+
+
 @dataclass(frozen=True, slots=True)
 class GridCell:
     """A cell at a row and column, counted from 0, that covers `row_span` × `column_span` places."""
@@ -189,7 +193,28 @@ def columns_of(rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
+    columns = _without_shadows(columns, rows)
     return columns if len(columns) > 1 else []
+
+
+def _without_shadows(columns: list[tuple[float, float]], rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
+    """The columns, those made one of which one has a word or two and never in a row with its neighbour: a heading that stands aside
+    of what it heads."""
+    kept = list(columns)
+    filled = [{number for number, row in enumerate(rows) if any(_over(column, line.box) for line in row)} for column in kept]
+    place = 0
+    while place + 1 < len(kept) and len(kept) > 2:
+        here, there = filled[place], filled[place + 1]
+        if not here & there and min(len(here), len(there)) <= max(1, SHADOW * len(rows)):
+            kept[place : place + 2] = [(kept[place][0], kept[place + 1][1])]
+            filled[place : place + 2] = [here | there]
+        else:
+            place += 1
+    return kept
+
+
+def _over(column: tuple[float, float], box: Box) -> bool:
+    return min(column[1], box.right) > max(column[0], box.left)
 
 
 def grid_of_rows(rows: Sequence[Sequence[Line]], header_rows: int = 1) -> Grid | None:

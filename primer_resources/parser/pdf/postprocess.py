@@ -57,7 +57,7 @@ def lay_out(page: Page) -> list[Cluster]:
     whole = Box(0.0, 0.0, page.size.width, page.size.height)
     cells = page.cells
     word_cells = page.parsed_page.word_cells if page.parsed_page is not None else []
-    words = spans_of(word_cells, word_cells)
+    words = spans_of(word_cells)
     grids = find_tables(words, _strokes(page), whole)
     inside = [grid.box.grown(1.0) for grid in grids]
     spans = [span for span in spans_of(cells, word_cells) if not any(span.box.share_inside(box) > INSIDE for box in inside)]
