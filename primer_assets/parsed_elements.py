@@ -1,6 +1,5 @@
 """`parsed_elements`: every new content to its element list, in child processes that can be killed."""
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.jobs import Job
 from primer_resources.document_store import DocumentStore
 from primer_resources.parser.base import ParseRequest
+from primer_resources.scratch import Scratch
 from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 
@@ -51,9 +51,9 @@ def _parse(run: StageRun, batch: list[Job], tally: Tally) -> None:
     wanted = {content_hash: jobs for content_hash, jobs in by_content.items() if content_hash not in known}
     if not wanted:
         return
-    with tempfile.TemporaryDirectory(prefix="primer-parse-") as folder:
-        for outcome in run.tools.parser.parse_many(_requests(run, wanted, Path(folder))):
-            (Path(folder) / outcome.content_hash).unlink(missing_ok=True)
+    with Scratch() as folder:
+        for outcome in run.tools.parser.parse_many(_requests(run, wanted, folder)):
+            (folder / outcome.content_hash).unlink(missing_ok=True)
             jobs = wanted[outcome.content_hash]
             tally.counts["parse_ms"] += round(outcome.seconds * 1000)
             if outcome.fault is not None or outcome.parsed is None:

@@ -83,6 +83,9 @@ class Settings(BaseSettings):
     """Documents a claim."""
     run_documents: Annotated[int, Field(ge=1)] = 200
     """Documents one run takes through a stage before it ends and the next sweep goes on."""
+    run_passages: Annotated[int, Field(ge=1)] = 1000
+    """New passages that one run embeds before it writes what it has: about two minutes on one core. Small documents go first, so a huge
+    one is embedded over several runs and holds up nobody."""
     sweep_ranges: Annotated[int, Field(ge=1)] = 2
     """Most runs that the sweep sensor keeps under way at once."""
 

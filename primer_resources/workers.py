@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from fcntl import LOCK_EX, LOCK_NB, flock
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -28,6 +26,7 @@ from socket import socketpair
 from typing import Any, Generic, TypeVar
 
 from primer_core.failures import SystemFault
+from primer_resources.scratch import Scratch
 
 K = TypeVar("K")
 
@@ -36,8 +35,6 @@ START_SECONDS = 180.0
 
 STDERR_TAIL = 4_000
 """Characters of a dead worker's last words that are kept: the reason of an abort stands there and nowhere else."""
-
-DIRECTORY_PREFIX = "primer-workers-"
 
 CHILD_ENVIRONMENT: Mapping[str, str] = {
     # OpenMP starts a thread a core in every child, which makes several children slower than one.
@@ -127,8 +124,7 @@ class WorkerPool(Generic[K]):
         self._programs = programs
         self._clock = clock
         self._workers: list[_Worker[K]] = []
-        self._home: tempfile.TemporaryDirectory[str] | None = None
-        self._lock_descriptor: int | None = None
+        self._scratch: Scratch | None = None
         self._starter: ThreadPoolExecutor | None = None
         self._numbers = count()
         self._running = False
@@ -177,12 +173,9 @@ class WorkerPool(Generic[K]):
         if self._starter is not None:
             self._starter.shutdown()
             self._starter = None
-        if self._home is not None:
-            self._home.cleanup()
-            self._home = None
-        if self._lock_descriptor is not None:
-            os.close(self._lock_descriptor)
-            self._lock_descriptor = None
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
 
     def _feed(self, source: Iterator[Call[K]], waiting: deque[Call[K]]) -> bool:
         """Give waiting calls to ready workers and start workers for the rest; whether anything is under way afterwards."""
@@ -328,39 +321,15 @@ class WorkerPool(Generic[K]):
                 worker.process.kill()
 
     def _base(self) -> Path:
-        """The pool's own directory, made at first use. What pools of dead processes left behind is removed on the way."""
-        if self._home is None:
-            root = Path(tempfile.gettempdir())
-            _sweep(root)
-            self._home = tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=root, ignore_cleanup_errors=True)
-            home = Path(self._home.name)
-            # Locked first and named after, so that nobody's sweep meets it unlocked.
-            self._lock_descriptor = os.open(home / "lock.new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            flock(self._lock_descriptor, LOCK_EX | LOCK_NB)
-            (home / "lock.new").rename(home / "lock")
-            (home / "bin").mkdir()
+        """The pool's own folder, made at first use."""
+        if self._scratch is None:
+            self._scratch = Scratch()
+            (self._scratch.path / "bin").mkdir()
             for program in self._programs:
                 found = shutil.which(program)
                 if found:
-                    (home / "bin" / program).symlink_to(found)
-        return Path(self._home.name)
-
-
-def _sweep(root: Path) -> None:
-    """Remove pool directories whose owner is dead: its lock went with it. One that has no lock yet is just being made."""
-    for lock in root.glob(f"{DIRECTORY_PREFIX}*/lock"):
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            continue  # removed meanwhile, or another user's
-        try:
-            flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            continue
-        else:
-            shutil.rmtree(lock.parent, ignore_errors=True)
-        finally:
-            os.close(descriptor)
+                    (self._scratch.path / "bin" / program).symlink_to(found)
+        return self._scratch.path
 
 
 def _tail(path: Path) -> str:

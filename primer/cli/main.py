@@ -35,7 +35,3 @@ def run(arguments: Sequence[str] | None = None) -> None:
     except PrimerError as error:
         sys.stderr.write(f"primer: {error}\n")
         raise SystemExit(ERROR_EXIT) from None
-
-
-if __name__ == "__main__":
-    run()

@@ -39,6 +39,7 @@ class Job:
     generation: int | None
     acl_id: str | None
     event_time: datetime
+    embedded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +228,6 @@ class Jobs:
         kept = []
         with self._db.begin() as connection:
             for job in done:
-                figures = {name: jobs.c[name] + value for name, value in counts.get(job.job_id, {}).items()}
                 held = connection.execute(
                     update(jobs)
                     .where(_mine(job, owner, stage))
@@ -238,7 +238,7 @@ class Jobs:
                         attempts=0,
                         lease_owner=None,
                         lease_until=None,
-                        **figures,
+                        **_added(counts.get(job.job_id, {})),
                     )
                 )
                 if held.rowcount:
@@ -262,6 +262,16 @@ class Jobs:
             connection.execute(
                 update(jobs).where(mine).values(state=stage.entry, not_before=now + wait, lease_owner=None, lease_until=None)
             )
+
+    def put_back(self, stage: Stage, left: Sequence[Job], owner: str, counts: Mapping[int, Mapping[str, int]]) -> None:
+        """Back to the stage's entry, no attempt spent: the run has had its share. What is no longer the owner's is left.
+
+        `counts` as in `complete`: what was done so far.
+        """
+        with self._db.begin() as connection:
+            for job in left:
+                values = {"state": stage.entry, "lease_owner": None, "lease_until": None, **_added(counts.get(job.job_id, {}))}
+                connection.execute(update(jobs).where(_mine(job, owner, stage)).values(**values))
 
     def release(self, owner: str) -> int:
         """Put back all that the owner holds, no attempt spent: it stops in good order. Returns how many."""
@@ -370,6 +380,11 @@ class Jobs:
                 .values(status="dead_letter", reason=reason)
             )
             bury_intents(connection, row.index_version, row.doc_id, now)
+
+
+def _added(counts: Mapping[str, int]) -> dict[str, ColumnElement[int]]:
+    """Figures of COUNTS added to what the job has."""
+    return {name: jobs.c[name] + value for name, value in counts.items()}
 
 
 def _blocked(now: datetime) -> ColumnElement[bool]:

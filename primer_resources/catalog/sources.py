@@ -120,6 +120,11 @@ class Sources:
         with self._db.begin() as connection:
             return connection.execute(statement).rowcount
 
+    def release(self, owner: str) -> None:
+        """Give the owner's sources back where its sync stops half-way."""
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.lease_owner == owner).values(lease_owner=None, lease_until=None))
+
     def check(self, connection: Connection, source_id: str, epoch: int) -> None:
         """Inside a transaction: make sure that the sync still holds its source. Raises LeaseLost, which rolls the transaction back."""
         held = connection.execute(

@@ -16,7 +16,8 @@ import psutil
 import pytest
 
 from primer_core.failures import SystemFault
-from primer_resources.workers import DIRECTORY_PREFIX, Call, Ending, Finished, WorkerLimits, WorkerPool
+from primer_resources.scratch import PREFIX
+from primer_resources.workers import Call, Ending, Finished, WorkerLimits, WorkerPool
 
 HERE = Path(__file__).parent
 SECONDS = 20
@@ -228,6 +229,7 @@ OWNER = """
 import sys
 from datetime import timedelta
 import poison_tasks
+from primer_resources.scratch import PREFIX
 from primer_resources.workers import Call, WorkerLimits, WorkerPool
 pool = WorkerPool(WorkerLimits(2, 2**30, 100, timedelta(seconds=600)))
 calls = [Call(n, poison_tasks.my_pid, ()) for n in range(2)] + [Call(n, poison_tasks.hang_holding_the_lock, ()) for n in range(2)]
@@ -243,10 +245,10 @@ def test_workers_die_with_a_killed_parent_and_the_next_pool_clears_up(make_pool:
         lines = [owner.stdout.readline() for _ in range(2)]
         pids = [int(pid) for line in lines for pid in line.split()]
         assert pids
-        assert len(list(root.glob(f"{DIRECTORY_PREFIX}*"))) == 1
+        assert len(list(root.glob(f"{PREFIX}*"))) == 1
         owner.kill()
     assert are_gone(pids)
-    left = set(root.glob(f"{DIRECTORY_PREFIX}*"))
+    left = set(root.glob(f"{PREFIX}*"))
     assert len(left) == 1
     run(make_pool(), ("a", poison.double, (1,)))
     assert not [place for place in left if place.exists()]
