@@ -57,7 +57,7 @@ class Workspace:
 
         home = self.settings.dagster_home
         if not (home / INSTANCE_FILE).is_file():
-            raise PrimerError(f"{home} holds no {INSTANCE_FILE}; run `primer init`")
+            raise PrimerError(f"there is no {INSTANCE_FILE} in {home}; run `primer init`")
         os.environ["DAGSTER_HOME"] = str(home)
         # Steps in this process print nothing that matters, and capturing it would cost four more processes a step.
         quiet: Any = {"compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}}

@@ -21,6 +21,7 @@ from primer_resources.toolkit import Toolkit
     group="documents",
     deps=["parsed_elements"],
     pool="parse",
+    kind="docling",
     description="Passages of each document, with heading path and pages. New, kept and gone are against what the indexes hold now.",
 )
 def chunks(

@@ -22,6 +22,7 @@ from primer_resources.toolkit import Toolkit
     group="documents",
     deps=["chunks"],
     pool="embed",
+    kind="pytorch",
     description="Vectors of new passages, kept in the embedding cache under the model and the exact string. A string is embedded once. "
     "A run embeds its share, small documents first; what is over is put back for the next sweep.",
 )

@@ -22,6 +22,7 @@ from primer_resources.toolkit import Toolkit
     group="documents",
     deps=["source_documents"],
     pool="parse",
+    kind="docling",
     description="Documents parsed to one list of elements (headings, paragraphs, list items, tables, captions, code), whatever their "
     "format. A content that this parser version has parsed before is passed on without being read.",
 )

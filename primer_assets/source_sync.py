@@ -133,6 +133,7 @@ class SourceSync:
         if read.fault is not None and document.reason == read.fault.reason:
             self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
             self.report.unchanged += 1
+            self.report.still_unreadable += 1
             return
         if fetched is not None and fetched.content_hash == document.content_hash:
             self._move(connection, item, fetched.fingerprint, document)

@@ -3,9 +3,12 @@
 Durations carry a unit ("90s", "5m", "2h", "7d" or ISO 8601 such as "PT90S"); a bare number is refused.
 """
 
+import os
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,12 +38,18 @@ def _duration(value: Any) -> Any:
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 
+def _not_empty(value: Any) -> Any:
+    if str(value) == "":
+        raise ValueError("it is empty, which would be the working directory; name a folder, or unset it for ./.primer")
+    return value
+
+
 class Settings(BaseSettings):
     """All settings, with the defaults of a laptop without a network."""
 
     model_config = SettingsConfigDict(env_prefix="PRIMER_", extra="forbid", frozen=True)
 
-    home: Path = Path(".primer")
+    home: Annotated[Path, BeforeValidator(_not_empty)] = Path(".primer")
     database_url: str = ""
     """SQLAlchemy URL of the catalog; empty is SQLite in the home. Postgres: postgresql+psycopg://…"""
     tenant: str = "default"
@@ -120,7 +129,31 @@ def load_settings(**overrides: Any) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise PrimerError(f"{FILE_NAME} in PRIMER_HOME is no valid TOML: {error}; mend the line, or remove it") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        rule = str(first["msg"]).removeprefix("Value error, ")
-        raise PrimerError(f"setting PRIMER_{name} = {first['input']!r} is not valid: {rule}") from error
+        raise PrimerError(_explain(error, overrides)) from error
+
+
+def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like settings and are none → what may have been meant ("" where nothing is near).
+
+    They are told and not refused: Kubernetes puts variables of its own beside them for a service called primer.
+    """
+    prefix = Settings.model_config["env_prefix"]
+    names = {prefix + name.upper() for name in Settings.model_fields}
+    unknown = sorted(name for name in environment if name.startswith(prefix) and name not in names)
+    return {name: next(iter(get_close_matches(name, names, 1)), "") for name in unknown}
+
+
+def _explain(error: ValidationError, overrides: Mapping[str, Any]) -> str:
+    """The first fault on one line: where the value stands, what it is, the rule, the fix."""
+    first = error.errors()[0]
+    name = "_".join(str(part) for part in first["loc"][:1])
+    if first["type"] == "extra_forbidden":
+        near = next(iter(get_close_matches(name, Settings.model_fields, 1)), None)
+        return f"{FILE_NAME}: {name!r} is no setting; " + (
+            f"did you mean {near!r}?" if near else "remove it, or see the settings in the README"
+        )
+    variable = f"{Settings.model_config['env_prefix']}{name.upper()}"
+    place = name if name in overrides else variable if variable in os.environ else f"{FILE_NAME}: {name}"
+    rule = str(first["msg"]).removeprefix("Value error, ")
+    rule = f"{rule[:1].lower()}{rule[1:]}"
+    return f"setting {place} = {first['input']!r} is not valid: {rule}; change it or remove it"

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from primer.cli.output import JsonOption, out, print_json, print_table
+from primer.cli.output import JsonOption, out, print_json, print_table, visible
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
 
@@ -48,7 +48,7 @@ def status(
     ):
         value = getattr(found, name)
         if value is not None:
-            out.print(f"{name:16} {value}", markup=False)
+            out.print(f"{name:16} {visible(str(value))}", markup=False)
 
 
 def _overview(workspace: Workspace, json: bool) -> None:
@@ -71,6 +71,8 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show what is in a document: its passages, or its elements or text."""
+    if elements + chunks + text > 1:
+        raise PrimerError("choose one of --elements, --chunks and --text")
     with open_workspace() as workspace:
         doc_id = resolve(workspace, doc)
         known = workspace.catalog.documents.by_id([doc_id])[doc_id]
@@ -135,6 +137,8 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Search both indexes as a person of these groups."""
+    if not query.strip():
+        raise PrimerError("the query is empty; say what to look for")
     names = [group.strip() for group in groups.split(",") if group.strip()]
     with open_workspace() as workspace:
         results = workspace.reader.search(query, workspace.settings.tenant, names, k)
@@ -144,7 +148,7 @@ def search(
     if not results:
         out.print("nothing found" if names else "nothing found: no --groups given, and nobody may read nothing")
     for rank, hit in enumerate(results, start=1):
-        out.print(f"{rank}. {hit.source}/{hit.path}  ({hit.score:.4f})", markup=False)
+        out.print(f"{rank}. {hit.source}/{visible(hit.path)}  ({hit.score:.4f})", markup=False)
         excerpt = " ".join(hit.text.split())
         page = [] if hit.page is None else [hit.page]
         out.print("   " + _passage(hit.heading_path, page, excerpt[:300], "passage").replace("\n", "\n   "), markup=False, soft_wrap=True)

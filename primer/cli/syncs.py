@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from primer.cli.output import JsonOption, err, out, print_json
+from primer.cli.output import JsonOption, err, out, print_json, visible
 from primer.cli.progress import show_progress
 from primer.interrupts import run_interruptibly
 from primer.workspace import Workspace, open_workspace
@@ -28,6 +28,9 @@ def sync(
         _print_json(results)
     else:
         _print(results)
+    failed = [f"source {result.source}: {result.error}" for result in results if result.error is not None]
+    if failed:
+        raise PrimerError("; ".join(failed))
 
 
 def _sync(workspace: Workspace, source: str | None) -> "list[SyncResult]":
@@ -70,6 +73,6 @@ def _print(results: "Sequence[SyncResult]") -> None:
         figures = ", ".join(f"{result.counts[name]} {name.replace('_', ' ')}" for name in FIGURES)
         out.print(f"[bold]{result.source}[/bold]: {words}\n  {figures}, {result.seconds:.1f} s")
         for note in result.notes:
-            err.print(f"  {note}", markup=False)
+            err.print(f"  {visible(note)}", markup=False)
         if result.counts["failed"]:
             err.print("  `primer dlq list` says why documents failed")

@@ -64,6 +64,13 @@ class Sources:
             return False
         raise PrimerError(f"source {source.source_id!r} exists already with other settings; remove it first, or choose another --name")
 
+    def change(self, source_id: str, settings: Mapping[str, Any], poll_interval_s: int, library: str) -> None:
+        """Give a source other settings; its documents stay, and its next sync is due at once."""
+        values = {"settings": dict(settings), "poll_interval_s": poll_interval_s, "library": library}
+        values |= {"last_synced_at": None, "last_error": None}
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+
     def find(self, source_id: str) -> Source | None:
         """The source, removed or not; None where there never was one."""
         with self._db.read() as connection:
