@@ -35,7 +35,6 @@ def embeddings(
 
 
 def _embed(run: StageRun, batch: list[Job], tally: Tally) -> None:
-    recipe = run.version.recipe
     states = run.catalog.generations.states(run.version.name, {job.doc_id for job in batch})
     texts: dict[str, str] = {}
     first: dict[str, int] = {}
@@ -43,7 +42,7 @@ def _embed(run: StageRun, batch: list[Job], tally: Tally) -> None:
     for job in batch:
         state = states.get(job.doc_id)
         manifest = {} if state is None else state.manifest
-        made = run.store.get_chunks(job.content_hash or "", recipe.parser.version, recipe.chunker.version)
+        made = run.chunks_of(job.content_hash or "", job.accepted_pages)
         keys = {vector_key(run.tools, chunk.embed_text): chunk.embed_text for chunk in made if chunk.id_in(job.doc_id) not in manifest}
         wanted[job.job_id] = list(keys)
         texts.update(keys)

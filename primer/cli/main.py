@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import typer
 
-from primer.cli import documents, operations, sources, syncs
+from primer.cli import documents, operations, reviews, sources, syncs
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -21,6 +21,7 @@ app.command()(syncs.sync)
 app.command()(documents.status)
 app.command()(documents.show)
 app.command()(documents.search)
+app.add_typer(reviews.app, name="review")
 app.add_typer(operations.dlq, name="dlq")
 app.command()(operations.reconcile)
 app.command()(operations.reset)
