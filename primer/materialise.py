@@ -8,9 +8,10 @@ import dagster as dg
 
 from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
+from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_core.failures import PrimerError
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
-from primer_sensors.runs import RANGE_END, RANGE_START, SOURCE_TAG, SWEEP_TAG, sweep_tag
+from primer_sensors.runs import SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
 _OURS = {"PrimerError", "SystemFault", "LeaseLost", "Transient", "Deferred"}
@@ -31,9 +32,11 @@ class Materialiser:
 
     def sweep(self, sweep: Sweep) -> None:
         """One sweep of a range of buckets. Raises PrimerError with the failed step's own words."""
-        first, last = (f"{bucket}|{sweep.index_version}" for bucket in (sweep.first, sweep.last))
-        keys = [key for asset in GRID_ASSETS for key in asset.keys]
-        self._run(keys, {SWEEP_TAG: sweep_tag(sweep), RANGE_START: first, RANGE_END: last}, None)
+        self._run([key for asset in GRID_ASSETS for key in asset.keys], sweep_tags(SWEEP_TAG, sweep), None)
+
+    def slow_parse(self, sweep: Sweep) -> None:
+        """One run of the slow lane over a range of buckets. Raises PrimerError with the failed step's own words."""
+        self._run(list(slow_parsed_elements.keys), sweep_tags(SLOW_SWEEP_TAG, sweep), None)
 
     def _run(self, keys: list[dg.AssetKey], tags: Mapping[str, str], partition: str | None) -> dict[str, Any]:
         close_dead_runs(self.instance)

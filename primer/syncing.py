@@ -3,7 +3,7 @@ another process did meanwhile counts as well."""
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event, Thread
@@ -12,6 +12,7 @@ from typing import Any
 from primer.materialise import Materialiser
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.jobs import Waiting
 from primer_resources.settings import Settings
 from primer_sensors.sweeps import Sweep
 
@@ -69,12 +70,19 @@ class Syncing:
                 before = self.catalog.jobs.standing(source_ids)
                 for sweep in self._waiting_sweeps(purges=first):
                     self.materialiser.sweep(sweep)
-                if not first and self.catalog.jobs.standing(source_ids) == before:
+                if self.catalog.jobs.standing(source_ids) == before and not self._parse_slow(source_ids) and not first:
                     ended.wait(POLL_S)  # another process holds the lanes, or a backoff runs
                 first = False
         finally:
             ended.set()
             watcher.join()
+
+    def _parse_slow(self, source_ids: Sequence[str]) -> bool:
+        """One run of the slow lane, once the sweeps can do no more. Returns False where nothing of the sources waits there."""
+        sweeps = _ranges(self.catalog.jobs.waiting_slow(source_ids))
+        for sweep in sweeps[:1]:
+            self.materialiser.slow_parse(sweep)
+        return bool(sweeps)
 
     def _watch(self, source_ids: Sequence[str], total: int, ended: Event) -> None:
         """Tell how far the sources are, while the sweeps run."""
@@ -85,11 +93,7 @@ class Syncing:
 
     def _waiting_sweeps(self, purges: bool) -> list[Sweep]:
         """One range an index version over all that waits; purges alone are worth one sweep and no more."""
-        waiting: dict[str, list[str]] = defaultdict(list)
-        for row in self.catalog.jobs.waiting(self.settings.purge_grace):
-            if row.jobs or (purges and row.purges):
-                waiting[row.index_version].append(row.bucket)
-        return [Sweep(version, min(buckets), max(buckets)) for version, buckets in sorted(waiting.items())]
+        return _ranges(row for row in self.catalog.jobs.waiting(self.settings.purge_grace) if row.jobs or (purges and row.purges))
 
     def _result(self, source_id: str, listing: dict[str, Any], since: datetime, seconds: float) -> SyncResult:
         figures = self.catalog.lookup.figures(source_id, since)
@@ -101,3 +105,11 @@ class Syncing:
         if counts["held"]:
             notes.append(str(listing["deletes"]))
         return SyncResult(source_id, counts, seconds, tuple(notes), listing.get("error"))
+
+
+def _ranges(waiting: Iterable[Waiting]) -> list[Sweep]:
+    """One range an index version, over all its buckets where something waits."""
+    buckets: dict[str, list[str]] = defaultdict(list)
+    for row in waiting:
+        buckets[row.index_version].append(row.bucket)
+    return [Sweep(version, min(names), max(names)) for version, names in sorted(buckets.items())]

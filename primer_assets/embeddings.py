@@ -82,20 +82,20 @@ def _embed(run: StageRun, batch: list[Job], tally: Tally) -> bool:
     finished = {job.job_id for job in done}
     left = [job for job in batch if job.job_id not in finished]
     run.catalog.jobs.complete(EMBED, done, run.owner, counts)
-    run.catalog.jobs.put_back(EMBED, left, run.owner, counts)
+    with run.catalog.database.begin() as connection:
+        run.catalog.jobs.put_back(connection, EMBED, left, run.owner, counts=counts)
     tally.counts["put_back"] += len(left)
     return not left
 
 
 def _wanted_strings(run: StageRun, batch: list[Job]) -> dict[int, dict[str, str]]:
     """job_id → the strings (key → text) of its passages that no index row has yet."""
-    recipe = run.version.recipe
     states = run.catalog.generations.states(run.version.name, {job.doc_id for job in batch})
     wanted = {}
     for job in batch:
         state = states.get(job.doc_id)
         manifest = {} if state is None else state.manifest
-        made = run.store.get_chunks(job.content_hash or "", recipe.parser.version, recipe.chunker.version)
+        made = run.chunks_of(job.content_hash or "", job.accepted_pages)
         wanted[job.job_id] = {
             vector_key(run.tools, chunk.embed_text): chunk.embed_text for chunk in made if chunk.id_in(job.doc_id) not in manifest
         }

@@ -16,6 +16,7 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from primer_core.failures import PrimerError
+from primer_core.lanes import FastLane, SlowTime
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
@@ -79,6 +80,19 @@ class Settings(BaseSettings):
     """Documents after which a parse worker is replaced, since converters leak a little a document."""
     max_file_mb: Annotated[int, Field(ge=1)] = 200
 
+    fast_file_mb: Annotated[int, Field(ge=1)] = 25
+    """Larger files are parsed in the slow lane. So are pictures and PDF files with a scanned page."""
+    fast_pages: Annotated[int, Field(ge=1)] = 300
+    """PDF files with more pages are parsed in the slow lane."""
+    slow_parse_workers: Annotated[int, Field(ge=1)] = 1
+    slow_parse_timeout: Duration = timedelta(seconds=300)
+    """Wall time of one document in the slow lane, beside that of its pages."""
+    slow_parse_page_timeout: Duration = timedelta(seconds=20)
+    """Wall time that each page of it adds: OCR takes about 2.5 CPU seconds a page, and a busy machine several times that."""
+    slow_parse_memory_mb: Annotated[int, Field(ge=2048)] = 10_240
+    slow_run_time: Duration = timedelta(minutes=20)
+    """How long a run of the slow lane takes up more documents; the next run goes on."""
+
     poll_interval: Duration = timedelta(seconds=20)
     """Default time between two syncs of a source."""
     held_delete_wait: Duration = timedelta(hours=1)
@@ -110,6 +124,16 @@ class Settings(BaseSettings):
         """What wins: arguments, then the environment, then primer.toml in the home."""
         home = {**env_settings(), **init_settings()}.get("home", ".primer")
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, Path(str(home)) / FILE_NAME)
+
+    @property
+    def fast_lane(self) -> FastLane:
+        """What the fast lane takes."""
+        return FastLane(self.fast_file_mb * 2**20, self.fast_pages)
+
+    @property
+    def slow_time(self) -> SlowTime:
+        """How long a document may take in the slow lane."""
+        return SlowTime(self.slow_parse_timeout, self.slow_parse_page_timeout)
 
     @property
     def catalog_url(self) -> str:

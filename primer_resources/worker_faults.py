@@ -23,8 +23,7 @@ def fault_of(finished: Finished[Any], name: str, limits: WorkerLimits) -> Docume
         case Ending.RETURNED:
             return None
         case Ending.TIMED_OUT:
-            seconds = limits.timeout.total_seconds()
-            words = f"{name} was not finished within {seconds:g} s; raise PRIMER_PARSE_TIMEOUT, or simplify the file"
+            words = f"{name} was not finished within {finished.seconds:.0f} s; raise {limits.settings}_TIMEOUT, or simplify the file"
             return DocumentFault(Reason.PARSE_TIMEOUT, words)
         case Ending.DIED:
             return _death(finished, name, limits)
@@ -36,7 +35,7 @@ def _memory(name: str, limits: WorkerLimits) -> DocumentFault:
     megabytes = limits.memory_bytes // 2**20
     return DocumentFault(
         Reason.PARSE_MEMORY,
-        f"{name} needs more than the {megabytes} MB a parse worker has; raise PRIMER_PARSE_MEMORY_MB, or split the file",
+        f"{name} needs more than the {megabytes} MB a parse worker has; raise {limits.settings}_MEMORY_MB, or split the file",
     )
 
 

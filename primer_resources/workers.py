@@ -52,22 +52,25 @@ CHILD_ENVIRONMENT: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
     """What a worker may use. `memory_bytes` bounds its address space, `tasks` is after how many it is replaced, `timeout` is wall time
-    a task."""
+    a task. `settings` is what the names of the settings behind them begin with, for messages."""
 
     workers: int
     memory_bytes: int
     tasks: int
     timeout: timedelta
+    settings: str = "PRIMER_PARSE"
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[K]):
     """One task: `function(directory, *args)`, where `directory` is private to the task and gone once its result has been looked at.
-    `function` is sent by name, so it must be importable; what it returns goes through a pipe, so big results belong in a file."""
+    `function` is sent by name, so it must be importable; what it returns goes through a pipe, so big results belong in a file.
+    `timeout` is the task's own wall time; the pool's when None."""
 
     key: K
     function: Callable[..., object]
     args: tuple[object, ...]
+    timeout: timedelta | None = None
 
 
 class Ending(StrEnum):
@@ -206,7 +209,7 @@ class WorkerPool(Generic[K]):
             directory.rmdir()
             return False
         worker.call, worker.directory, worker.started = call, directory, self._clock()
-        worker.deadline = worker.started + self._limits.timeout.total_seconds()
+        worker.deadline = worker.started + (call.timeout or self._limits.timeout).total_seconds()
         worker.tasks += 1
         return True
 
@@ -260,7 +263,7 @@ class WorkerPool(Generic[K]):
             last = stderr.strip().splitlines()[-1:] or [f"exit code {exit_code}"]
             raise SystemFault(
                 f"a worker could not start with {megabytes} MB of address space: {last[0]}; "
-                "raise PRIMER_PARSE_MEMORY_MB, or mend the installation",
+                f"raise {self._limits.settings}_MEMORY_MB, or mend the installation",
             )
         finished = self._finish(worker, Ending.DIED, exit_code=exit_code, stderr=stderr)
         self._discard(worker, keep_directory=True)

@@ -7,6 +7,8 @@ import typer
 from primer.cli.output import JsonOption, out, print_json, print_table, visible
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
+from primer_core.reviews import output_version
+from primer_resources.catalog.deployments import IndexVersion
 
 DOC = Annotated[str, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path.")]
 
@@ -43,6 +45,7 @@ def status(
         "indexed_version",
         "chunks",
         "indexed_at",
+        "pages_to_review",
         "reason",
         "error",
     ):
@@ -80,10 +83,11 @@ def show(
         recipe = version.recipe
         if known.content_hash is None:
             raise PrimerError(f"document {doc} was never read ({known.reason}); `primer status {doc}` says why")
+        made_by = _newest_output(workspace, version, doc_id, known.content_hash)
         if elements or text:
-            if not workspace.store.has_parsed(known.content_hash, recipe.parser.version):
+            if not workspace.store.has_parsed(known.content_hash, made_by):
                 raise PrimerError(f"document {doc} is not parsed ({known.reason or known.status}); `primer status {doc}` says why")
-            parsed = workspace.store.get_parsed(known.content_hash, recipe.parser.version)
+            parsed = workspace.store.get_parsed(known.content_hash, made_by)
             if text:
                 words = "\n\n".join(element.text for element in parsed.elements)
                 _emit(json, {"doc_id": doc_id, "text": words}, words)
@@ -96,9 +100,9 @@ def show(
                 ),
             )
             return
-        if not workspace.store.has_chunks(known.content_hash, recipe.parser.version, recipe.chunker.version):
+        if not workspace.store.has_chunks(known.content_hash, made_by, recipe.chunker.version):
             raise PrimerError(f"document {doc} has no passages ({known.reason or known.status}); `primer status {doc}` says why")
-        made = workspace.store.get_chunks(known.content_hash, recipe.parser.version, recipe.chunker.version)
+        made = workspace.store.get_chunks(known.content_hash, made_by, recipe.chunker.version)
         live = workspace.catalog.lookup.chunk_ids(doc_id, version.name)
         passages: list[dict[str, Any]] = [
             {
@@ -115,6 +119,17 @@ def show(
             for chunk in made
         ]
         _emit(json, passages, "\n\n".join(_passage(p["heading_path"], p["pages"], p["text"], f"{p['ordinal']}") for p in passages))
+
+
+def _newest_output(workspace: Workspace, version: IndexVersion, doc_id: str, content_hash: str) -> str:
+    """The version of a content's newest output: with the pages let through now, or, until that is made, what the indexes hold."""
+    with workspace.catalog.database.begin() as connection:
+        accepted = workspace.catalog.reviews.accepted(connection, [content_hash])[content_hash]
+    newest = output_version(version.recipe.parser.version, accepted)
+    state = workspace.catalog.generations.states(version.name, [doc_id]).get(doc_id)
+    if state is None or state.content_hash != content_hash or workspace.store.has_parsed(content_hash, newest):
+        return newest
+    return output_version(version.recipe.parser.version, state.accepted_pages)
 
 
 def _emit(json: bool, value: Any, words: str) -> None:

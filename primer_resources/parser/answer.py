@@ -7,6 +7,7 @@ from pathlib import Path
 
 from primer_core.elements import Element, ElementKind, ParsedDocument
 from primer_core.failures import DocumentFault, Reason
+from primer_core.lanes import SlowWork
 from primer_core.reviews import ReviewPage
 
 ELEMENTS_FILE = "elements.json"
@@ -16,11 +17,12 @@ REVIEWS_FILE = "reviews.json"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The number of pages (None where the format has none), or the fault."""
+    """The number of pages (None where the format has none), or the fault, or why this is work for the slow lane."""
 
     pages: int | None = None
     reason: Reason | None = None
     message: str = ""
+    slow: SlowWork | None = None
 
     @property
     def fault(self) -> DocumentFault | None:

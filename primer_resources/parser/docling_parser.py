@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from primer_core.failures import DocumentFault
+from primer_core.lanes import FastLane, SlowTime
 from primer_core.recipe import ParserSpec
 from primer_resources.parser.answer import Answer, read_result, read_reviews
 from primer_resources.parser.base import ParseOutcome, ParseRequest
@@ -25,12 +26,29 @@ def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -
     return WorkerPool(limits, PREPARE, programs)
 
 
-class DoclingParser:
-    """Parses with Docling, each document in a worker of the pool, whose limits on time and memory are real."""
+def open_slow_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
+    """The pool of the slow lane. Its limit of time is that of each document; the pool's own is the longest of them."""
+    limits = WorkerLimits(
+        settings.slow_parse_workers,
+        settings.slow_parse_memory_mb * 2**20,
+        settings.parse_worker_documents,
+        settings.slow_time.longest,
+        "PRIMER_SLOW_PARSE",
+    )
+    return WorkerPool(limits, PREPARE, programs)
 
-    def __init__(self, pool: WorkerPool[Any], max_file_mb: int) -> None:
+
+class DoclingParser:
+    """Parses with Docling, each document in a worker of the pool, whose limits on time and memory are real.
+
+    `lane` is what the fast lane takes, or the time that the slow lane gives; without one, everything is taken and the pool has the limit.
+    """
+
+    def __init__(self, pool: WorkerPool[Any], max_file_mb: int, lane: FastLane | SlowTime | None = None) -> None:
         self._pool = pool
         self._max_bytes = max_file_mb * 2**20
+        self._fast = lane if isinstance(lane, FastLane) else None
+        self._slow = lane if isinstance(lane, SlowTime) else None
 
     @cached_property
     def spec(self) -> ParserSpec:
@@ -44,17 +62,28 @@ class DoclingParser:
         """
         for finished in self._pool.run(self._call(request) for request in requests):
             fault = judge(finished, self._pool.limits)
-            parsed = None if fault else read_result(finished.directory, cast(Answer, finished.value).pages)
-            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory))
+            slow = cast(Answer, finished.value).slow if fault is None else None
+            whole = fault is None and slow is None
+            parsed = read_result(finished.directory, cast(Answer, finished.value).pages) if whole else None
+            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory), slow)
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
-        return Call(request, parse_in_worker, (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages))
+        args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages, self._fast)
+        timeout = None if self._slow is None else self._slow.limit(request.path.stat().st_size, request.pages)
+        return Call(request, parse_in_worker, args, timeout)
 
 
-def parse_in_worker(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Answer:
-    """The task. The import is here so that the parent, which sends this function by name, never imports Docling."""
+def parse_in_worker(
+    directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], fast: FastLane | None
+) -> Answer:
+    """The task; with `fast`, only for what the fast lane takes. The imports are here so that the parent, which sends this function by
+    name, never imports Docling."""
     from primer_resources.parser.convert import parse
+    from primer_resources.parser.triage import slow_work
 
+    work = None if fast is None else slow_work(path, fast)
+    if work is not None:
+        return Answer(slow=work)
     task: Callable[[Path, Path, str, int, frozenset[int]], Answer] = parse
     return task(directory, path, name, max_bytes, accepted_pages)
 
