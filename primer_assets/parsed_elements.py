@@ -1,6 +1,6 @@
 """`parsed_elements`: every new content to its element list, in child processes that can be killed."""
 
-import tempfile
+import stat
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,9 +51,9 @@ def _parse(run: StageRun, batch: list[Job], tally: Tally) -> None:
     wanted = {content_hash: jobs for content_hash, jobs in by_content.items() if content_hash not in known}
     if not wanted:
         return
-    with tempfile.TemporaryDirectory(prefix="primer-parse-") as folder:
-        for outcome in run.tools.parser.parse_many(_requests(run, wanted, Path(folder))):
-            (Path(folder) / outcome.content_hash).unlink(missing_ok=True)
+    with run.tools.pool.scratch() as folder:
+        for outcome in run.tools.parser.parse_many(_requests(run, wanted, folder)):
+            (folder / outcome.content_hash).unlink(missing_ok=True)
             jobs = wanted[outcome.content_hash]
             tally.counts["parse_ms"] += round(outcome.seconds * 1000)
             if outcome.fault is not None or outcome.parsed is None:
@@ -73,9 +73,10 @@ def _parse(run: StageRun, batch: list[Job], tally: Tally) -> None:
 
 
 def _requests(run: StageRun, wanted: dict[str, list[Job]], folder: Path) -> Iterator[ParseRequest]:
-    """Private copies, made one by one as the parser asks for them, so that a large batch never fills the disk."""
+    """Private read-only copies, made one by one as the parser asks for them, so that a large batch never fills the disk."""
     titles = run.catalog.parses.titles([jobs[0].doc_id for jobs in wanted.values()])
     for content_hash, jobs in wanted.items():
         target = folder / content_hash
         run.store.fetch_content(content_hash, target)
+        target.chmod(stat.S_IRUSR)
         yield ParseRequest(content_hash, target, titles[jobs[0].doc_id])

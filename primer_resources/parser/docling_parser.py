@@ -21,7 +21,16 @@ PROGRAMS: tuple[str, ...] = ()
 
 def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
     """The pool that documents are read in: workers with Docling loaded. They start at the first document."""
-    limits = WorkerLimits(settings.parse_workers, settings.parse_memory_mb * 2**20, settings.parse_worker_documents, settings.parse_timeout)
+    limits = WorkerLimits(
+        workers=settings.parse_workers,
+        memory_bytes=settings.parse_memory_mb * 2**20,
+        tasks=settings.parse_worker_documents,
+        timeout=settings.parse_timeout,
+        cpu_time=settings.parse_cpu_time,
+        per_megabyte=settings.parse_time_per_mb,
+        longest=settings.parse_time_most,
+        growth_bytes=settings.parse_worker_growth_mb * 2**20,
+    )
     return WorkerPool(limits, PREPARE, programs)
 
 
@@ -48,7 +57,8 @@ class DoclingParser:
             yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory))
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
-        return Call(request, parse_in_worker, (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages))
+        args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages)
+        return Call(request, parse_in_worker, args, request.path.stat().st_size)
 
 
 def parse_in_worker(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Answer:
