@@ -23,7 +23,7 @@ from primer_resources.toolkit import Toolkit
     deps=["source_documents"],
     pool="parse",
     description="Documents parsed to one list of elements (headings, paragraphs, list items, tables, captions, code), whatever their "
-    "format. A content that this parser version has parsed before is passed on without being read.",
+    "format. A content that this parser version has parsed before is passed on without being read. Flagged: under 98 % of the words kept.",
 )
 def parsed_elements(
     context: dg.AssetExecutionContext,
@@ -36,7 +36,7 @@ def parsed_elements(
     with plain_errors():
         run = StageRun.of(context, catalog, store, settings, toolkit)
         tally = drain(run, PARSE, lambda batch, tally: _parse(run, batch, tally))
-        return dg.MaterializeResult(metadata=tally.metadata("parsed", "already_parsed", "elements", "pages"))
+        return dg.MaterializeResult(metadata=tally.metadata("parsed", "already_parsed", "elements", "pages", "flagged"))
 
 
 def _parse(run: StageRun, batch: list[Job], tally: Tally) -> None:
@@ -65,11 +65,13 @@ def _parse(run: StageRun, batch: list[Job], tally: Tally) -> None:
                     tally.fail(fault)
                 continue
             run.store.put_parsed(outcome.content_hash, version, outcome.parsed)
-            run.catalog.parses.record(version, outcome.content_hash, len(outcome.parsed.elements), outcome.parsed.pages, None)
+            elements, pages = outcome.parsed.elements, outcome.parsed.pages
+            run.catalog.parses.record(version, outcome.content_hash, len(elements), pages, None, outcome.kept)
             run.catalog.jobs.complete(PARSE, jobs, run.owner, {jobs[0].job_id: {"parsed": 1}})
             tally.counts["parsed"] += 1
-            tally.counts["elements"] += len(outcome.parsed.elements)
-            tally.counts["pages"] += outcome.parsed.pages or 0
+            tally.counts["elements"] += len(elements)
+            tally.counts["pages"] += pages or 0
+            tally.counts["flagged"] += int(outcome.kept is not None and outcome.kept.is_flagged)
 
 
 def _requests(run: StageRun, wanted: dict[str, list[Job]], folder: Path) -> Iterator[ParseRequest]:

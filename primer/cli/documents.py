@@ -43,6 +43,8 @@ def status(
         "indexed_version",
         "chunks",
         "indexed_at",
+        "text_kept",
+        "text_losses",
         "reason",
         "error",
     ):
@@ -84,7 +86,7 @@ def show(
             parsed = workspace.store.get_parsed(known.content_hash, recipe.parser.version)
             if text:
                 words = "\n\n".join(element.text for element in parsed.elements)
-                _emit(json, {"doc_id": doc_id, "text": words}, words)
+                _emit(json, {"doc_id": doc_id, "text": words, "metadata": parsed.metadata}, words)
                 return
             _emit(
                 json,

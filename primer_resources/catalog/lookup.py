@@ -14,7 +14,18 @@ from primer_core.visibility import DocumentView
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
 from primer_resources.catalog.jobs import COUNTS
-from primer_resources.catalog.schema import acls, chunks, documents, in_states, index_state, intents, jobs, purges_due
+from primer_resources.catalog.schema import (
+    acls,
+    chunks,
+    documents,
+    in_states,
+    index_state,
+    index_versions,
+    intents,
+    jobs,
+    parsed,
+    purges_due,
+)
 
 PAGE = 10_000
 
@@ -42,7 +53,8 @@ class HitDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document in one index version."""
+    """One document in one index version. `text_kept` is the share (0 to 1) of its words that parsing kept or that `text_losses`
+    (name → words) accounts for; None where it is not parsed or where nobody could count."""
 
     doc_id: str
     uri: str
@@ -55,6 +67,8 @@ class DocumentStatus:
     indexed_at: datetime | None
     error: str | None
     reason: str | None
+    text_kept: float | None
+    text_losses: dict[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +166,12 @@ class Lookup:
             job = connection.execute(
                 select(jobs).where(jobs.c.doc_id == doc_id, jobs.c.index_version == index_version).order_by(jobs.c.job_id.desc()).limit(1)
             ).one_or_none()
+            recipe = connection.execute(select(index_versions.c.recipe).where(index_versions.c.name == index_version)).scalar_one()
+            read = connection.execute(
+                select(parsed.c.text_kept, parsed.c.losses).where(
+                    parsed.c.content_hash == document.content_hash, parsed.c.parser_version == recipe["parser"]["version"]
+                )
+            ).one_or_none()
         stage = document.status if job is None else job.state
         if document.deleted_at is not None and stage == State.INDEXED:
             stage = "deleted"
@@ -167,6 +187,8 @@ class Lookup:
             indexed_at=None if state is None else state.flipped_at,
             error=document.acl_error or (None if job is None else job.error),
             reason=Reason.ACL_UNREADABLE if document.acl_error is not None else document.reason,
+            text_kept=None if read is None else read.text_kept,
+            text_losses=None if read is None else read.losses,
         )
 
     def dead_letters(self, source_id: str | None = None, doc_id: str | None = None) -> list[DeadLetter]:

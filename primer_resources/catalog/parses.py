@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from sqlalchemy import select
 
+from primer_core.conservation import Conservation
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
 from primer_resources.catalog.schema import contents, documents, parsed
@@ -30,11 +31,27 @@ class Parses:
                 )
         return found
 
-    def record(self, parser_version: str, content_hash: str, elements: int | None, pages: int | None, reason: str | None) -> None:
-        """What came of parsing a content: its numbers, or the reason it failed."""
-        row = {"content_hash": content_hash, "parser_version": parser_version, "elements": elements, "pages": pages, "reason": reason}
+    def record(
+        self,
+        parser_version: str,
+        content_hash: str,
+        elements: int | None,
+        pages: int | None,
+        reason: str | None,
+        kept: Conservation | None = None,
+    ) -> None:
+        """What came of parsing a content: its numbers and how much of its text was kept, or the reason it failed."""
+        row = {
+            "content_hash": content_hash,
+            "parser_version": parser_version,
+            "elements": elements,
+            "pages": pages,
+            "reason": reason,
+            "text_kept": None if kept is None else kept.share,
+            "losses": None if kept is None else dict(kept.losses),
+        }
         with self._db.begin() as connection:
-            connection.execute(insert_or_update(self._db, parsed, ("elements", "pages", "reason")), row)
+            connection.execute(insert_or_update(self._db, parsed, ("elements", "pages", "reason", "text_kept", "losses")), row)
 
     def mimes(self, hashes: Collection[str]) -> dict[str, str]:
         """content_hash → mime of stored contents."""

@@ -7,6 +7,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
+    Float,
     ForeignKey,
     Index,
     Integer,
@@ -160,7 +161,10 @@ parsed = Table(
     Column("pages", Integer),
     Column("ocr_confidence", Integer),
     Column("reason", String),
+    Column("text_kept", Float),
+    Column("losses", Json),
 )
+"""`text_kept` is the share (0 to 1) of the source's words that are in the elements or in a named loss; `losses` are those, name → words."""
 
 index_versions = Table(
     "index_versions",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from primer_core.conservation import Conservation
 from primer_core.elements import ParsedDocument
 from primer_core.failures import DocumentFault
 from primer_core.recipe import ParserSpec
@@ -26,13 +27,14 @@ class ParseRequest:
 @dataclass(frozen=True, slots=True)
 class ParseOutcome:
     """What became of one request: the parsed document, or the fault that is the document's own. Either may have pages to review,
-    which are in no element."""
+    which are in no element. `kept` says how much of the source's text is in the elements; None where that is not known."""
 
     content_hash: str
     seconds: float
     parsed: ParsedDocument | None
     fault: DocumentFault | None
     reviews: tuple[ReviewPage, ...] = ()
+    kept: Conservation | None = None
 
 
 class Parser(Protocol):

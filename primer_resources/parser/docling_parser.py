@@ -53,8 +53,10 @@ class DoclingParser:
         """
         for finished in self._pool.run(self._call(request) for request in requests):
             fault = judge(finished, self._pool.limits)
-            parsed = None if fault else read_result(finished.directory, cast(Answer, finished.value).pages)
-            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory))
+            answer = cast(Answer, finished.value)
+            parsed = None if fault else read_result(finished.directory, answer.pages)
+            kept = None if fault else answer.kept
+            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory), kept)
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
         args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages)
