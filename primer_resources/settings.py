@@ -74,10 +74,18 @@ class Settings(BaseSettings):
     parse_workers: Annotated[int, Field(ge=1)] = 2
     parse_timeout: Duration = timedelta(seconds=300)
     """Wall time of one document: the slowest sound file of 1,010 real ones took 26 s alone and 84 s on a busy machine."""
+    parse_cpu_time: Duration = timedelta(seconds=120)
+    """CPU time of one document (RLIMIT_CPU): what a busy machine does not shorten. The slowest of the same files took 26 s."""
+    parse_time_per_mb: Duration = timedelta(seconds=20)
+    """What each MB of a file adds to both: eight 300-dpi pages a MB at 2.5 CPU s a page of OCR."""
+    parse_time_most: Duration = timedelta(hours=1)
+    """Where both end, whatever the size."""
     parse_memory_mb: Annotated[int, Field(ge=2048)] = 10_240
     """Address space of a parse worker (RLIMIT_AS); importing Docling alone maps 1.1 GB."""
     parse_worker_documents: Annotated[int, Field(ge=1)] = 200
     """Documents after which a parse worker is replaced, since converters leak a little a document."""
+    parse_worker_growth_mb: Annotated[int, Field(ge=64)] = 1024
+    """A parse worker that holds so much more than when it was ready is replaced, whatever its number of documents."""
     max_file_mb: Annotated[int, Field(ge=1)] = 200
 
     fast_file_mb: Annotated[int, Field(ge=1)] = 25

@@ -46,6 +46,8 @@ def status(
         "chunks",
         "indexed_at",
         "pages_to_review",
+        "text_kept",
+        "text_losses",
         "reason",
         "error",
     ):
@@ -90,7 +92,7 @@ def show(
             parsed = workspace.store.get_parsed(known.content_hash, made_by)
             if text:
                 words = "\n\n".join(element.text for element in parsed.elements)
-                _emit(json, {"doc_id": doc_id, "text": words}, words)
+                _emit(json, {"doc_id": doc_id, "text": words, "metadata": parsed.metadata}, words)
                 return
             _emit(
                 json,

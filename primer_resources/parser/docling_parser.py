@@ -22,7 +22,16 @@ PROGRAMS: tuple[str, ...] = ()
 
 def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
     """The pool that documents are read in: workers with Docling loaded. They start at the first document."""
-    limits = WorkerLimits(settings.parse_workers, settings.parse_memory_mb * 2**20, settings.parse_worker_documents, settings.parse_timeout)
+    limits = WorkerLimits(
+        workers=settings.parse_workers,
+        memory_bytes=settings.parse_memory_mb * 2**20,
+        tasks=settings.parse_worker_documents,
+        timeout=settings.parse_timeout,
+        cpu_time=settings.parse_cpu_time,
+        per_megabyte=settings.parse_time_per_mb,
+        longest=settings.parse_time_most,
+        growth_bytes=settings.parse_worker_growth_mb * 2**20,
+    )
     return WorkerPool(limits, PREPARE, programs)
 
 
@@ -62,15 +71,19 @@ class DoclingParser:
         """
         for finished in self._pool.run(self._call(request) for request in requests):
             fault = judge(finished, self._pool.limits)
-            slow = cast(Answer, finished.value).slow if fault is None else None
+            answer = cast(Answer, finished.value)
+            slow = answer.slow if fault is None else None
             whole = fault is None and slow is None
-            parsed = read_result(finished.directory, cast(Answer, finished.value).pages) if whole else None
-            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory), slow)
+            parsed = read_result(finished.directory, answer.pages) if whole else None
+            kept = answer.kept if whole else None
+            reviews = read_reviews(finished.directory)
+            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, reviews, slow, kept)
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
         args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages, self._fast)
-        timeout = None if self._slow is None else self._slow.limit(request.path.stat().st_size, request.pages)
-        return Call(request, parse_in_worker, args, timeout)
+        size = request.path.stat().st_size
+        timeout = None if self._slow is None else self._slow.limit(size, request.pages)
+        return Call(request, parse_in_worker, args, size, timeout)
 
 
 def parse_in_worker(

@@ -1,8 +1,10 @@
 """What an engine is given and what it gives."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from docling_core.types.doc import DoclingDocument
 
@@ -34,9 +36,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A DoclingDocument, the number of pages that the file has by a count of its own (None where the format has none), and the pages
-    that were read too badly to stand in the document."""
+    """A DoclingDocument, the number of pages that the file has by a count of its own (None where the format has none), the pages that
+    were read too badly to stand in the document, and what the file says of itself besides its text (plain JSON values)."""
 
     document: DoclingDocument
     pages: int | None = None
     reviews: tuple[ReviewPage, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)
