@@ -22,6 +22,7 @@ class Reason(StrEnum):
     TRUNCATED = "truncated"
     EMPTY = "empty"
     OCR_BELOW_BAR = "ocr_below_bar"
+    OCR_UNAVAILABLE = "ocr_unavailable"
     ACL_UNREADABLE = "acl_unreadable"
     PARSE_TIMEOUT = "parse_timeout"
     PARSE_MEMORY = "parse_memory"
@@ -38,11 +39,12 @@ class Reason(StrEnum):
 NEXT_ACTION: dict[Reason, str] = {
     Reason.TOO_LARGE: "split the file, or raise the size limit and retry",
     Reason.ENCRYPTED: "save the file without a password and sync again",
-    Reason.UNSUPPORTED_FORMAT: "convert the file to a supported format (html, md, txt, csv, docx, pptx, xlsx, eml, pdf)",
+    Reason.UNSUPPORTED_FORMAT: "convert the file to a supported format (html, md, txt, csv, docx, pptx, xlsx, eml, pdf or a picture)",
     Reason.CORRUPT: "open and save the file again, or remove it",
     Reason.TRUNCATED: "upload the whole file again",
-    Reason.EMPTY: "nothing to index: the file holds no text (a scan needs OCR)",
+    Reason.EMPTY: "nothing to index: the file holds no text, and no picture of any",
     Reason.OCR_BELOW_BAR: "review the pages, or scan again at 300 dpi",
+    Reason.OCR_UNAVAILABLE: "install tesseract-ocr (`apt-get install tesseract-ocr`), then `primer dlq retry`",
     Reason.ACL_UNREADABLE: "let the connector read the permissions and sync again",
     Reason.PARSE_TIMEOUT: "raise the parse time limit and retry, or simplify the file",
     Reason.PARSE_MEMORY: "raise the parse memory limit and retry, or split the file",

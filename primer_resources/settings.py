@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, SlowTime
+from primer_core.recognised import DEFAULT_BAR
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
@@ -43,6 +44,17 @@ def _not_empty(value: Any) -> Any:
     if str(value) == "":
         raise ValueError("it is empty, which would be the working directory; name a folder, or unset it for ./.primer")
     return value
+
+
+def _languages(value: Any) -> Any:
+    names = tuple(re.split(r"[+,\s]+", value.strip())) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not re.fullmatch(r"(?:script/)?[A-Za-z][A-Za-z_]{1,30}", str(name)):
+            raise ValueError(f"{name!r} is no language of Tesseract; write them as eng or eng+deu+chi_sim")
+    return names
+
+
+Languages = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_languages)]
 
 
 class Settings(BaseSettings):
@@ -86,6 +98,10 @@ class Settings(BaseSettings):
     """Documents after which a parse worker is replaced, since converters leak a little a document."""
     parse_worker_growth_mb: Annotated[int, Field(ge=64)] = 1024
     """A parse worker that holds so much more than when it was ready is replaced, whatever its number of documents."""
+    ocr_languages: Languages = ("eng",)
+    """What scanned pages are written in, as Tesseract names it, joined by "+". Each costs time, and the first one wins a tie."""
+    ocr_bar: Annotated[float, Field(ge=0, le=1)] = DEFAULT_BAR
+    """A page with a smaller share of its text in words that OCR is sure of waits for a review."""
     max_file_mb: Annotated[int, Field(ge=1)] = 200
 
     fast_file_mb: Annotated[int, Field(ge=1)] = 25
