@@ -14,17 +14,9 @@ from docling.models.base_layout_model import BaseLayoutModel
 from docling_core.types.doc import DocItemLabel
 
 from primer_core.layout.geometry import Box
+from primer_resources.parser.ocr.docling_engine import kind_of
 from primer_resources.parser.pdf.cells import docling_box
 from primer_resources.parser.pdf.options import RuleLayoutOptions
-
-FEW_CHARACTERS = 50
-"""A page with a picture and fewer characters is a scan with a stamp or a page number on it."""
-
-
-def needs_ocr(characters: int, has_picture: bool) -> bool:
-    """Whether a page is to be read by OCR: `characters` are those of its text layer, white space aside."""
-    return has_picture and characters < FEW_CHARACTERS
-
 
 class RuleLayoutModel(BaseLayoutModel):
     """Marks the pages for OCR."""
@@ -52,10 +44,7 @@ class RuleLayoutModel(BaseLayoutModel):
 
 
 def _scan(page: Page) -> list[Cluster]:
-    if page._backend is None or page.size is None or not page._backend.is_valid():
-        return []
-    characters = sum(len("".join(cell.text.split())) for cell in page.cells)
-    if not needs_ocr(characters, any(True for _ in page._backend.get_bitmap_rects())):
+    if page.size is None or not kind_of(page).needs_ocr:
         return []
     whole = docling_box(Box(0.0, 0.0, page.size.width, page.size.height))
     return [Cluster(id=0, label=DocItemLabel.TEXT, bbox=whole, confidence=1.0, cells=page.cells)]

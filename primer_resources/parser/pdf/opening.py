@@ -47,5 +47,5 @@ def describe_textless(source: Source, pages: int) -> str:
             if any(True for _ in pdf[number].get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=3))
         )
     if pictured:
-        return f"{source.name} has {pages} pages without a text layer and with pictures: it looks like a scan and needs OCR"
+        return f"{source.name} has {pages} pages without a text layer and with pictures: and no text was found in these"
     return f"{source.name} has {pages} pages and no text"

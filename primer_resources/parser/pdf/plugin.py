@@ -15,3 +15,10 @@ def table_structure_engines() -> dict[str, list[type[Any]]]:
     from primer_resources.parser.pdf.table_engine import RuleTableModel
 
     return {"table_structure_engines": [RuleTableModel]}
+
+
+def ocr_engines() -> dict[str, list[type[Any]]]:
+    """OCR engines."""
+    from primer_resources.parser.ocr.docling_engine import ScanOcrModel
+
+    return {"ocr_engines": [ScanOcrModel]}

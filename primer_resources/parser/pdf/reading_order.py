@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from math import isnan
 
+from docling.datamodel.document import ConversionResult
 from docling.models.postprocessing.reading_order_rb import PageElement, ReadingOrderPredictor, SeparatorElement
 from docling.models.stages.reading_order.readingorder_model import ReadingOrderModel, ReadingOrderOptions
-from docling_core.types.doc import DocItemLabel
+from docling_core.types.doc import DocItemLabel, DoclingDocument
 
 from primer_core.layout.scripts import runs_from_the_right
 
@@ -19,6 +21,11 @@ LONG_ENOUGH = 100
 class MirroringPredictor(ReadingOrderPredictor):
     """Docling's predictor, which reads columns from the left; pages that are mostly written from the right are shown to it mirrored."""
 
+    def __init__(self) -> None:
+        """`settled_pages` are those whose elements come in reading order already."""
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.settled_pages: frozenset[int] = frozenset()
+
     def predict_reading_order(
         self, page_elements: list[PageElement], page_separators: list[SeparatorElement] | None = None
     ) -> list[PageElement]:
@@ -30,7 +37,11 @@ class MirroringPredictor(ReadingOrderPredictor):
         given = {element.cid: element for element in page_elements}
         stretched = [element for elements in by_page.values() for element in _stretch(elements)]
         shown = [_mirror(element) if element.page_no in mirrored else element for element in stretched]
-        return [given[element.cid] for element in super().predict_reading_order(shown, page_separators)]
+        predicted = [given[element.cid] for element in super().predict_reading_order(shown, page_separators)]
+        ordered: defaultdict[int, list[PageElement]] = defaultdict(list)
+        for element in predicted:
+            ordered[element.page_no].append(element)
+        return [element for page in sorted(ordered) for element in (by_page if page in self.settled_pages else ordered)[page]]
 
     def predict_to_footnotes(self, sorted_elements: list[PageElement]) -> dict[int, list[int]]:
         """None: a footnote stands for itself. Docling hangs each below the table before it, where no serializer prints it."""
@@ -89,9 +100,16 @@ def _mirror(element: PageElement) -> PageElement:
 
 
 class RuleReadingOrderModel(ReadingOrderModel):
-    """Docling's reading-order stage with the mirroring predictor."""
+    """Docling's reading-order stage with the mirroring predictor, for pages that OCR did not read: the OCR engine has seen how a page's
+    columns and pictures lie, its order is better than one made of boxes."""
 
     def __init__(self) -> None:
         """Rules drawn on a page part columns too, but the layout has used them already."""
         super().__init__(options=ReadingOrderOptions())
-        self.ro_model = MirroringPredictor()
+        self.ro_model: MirroringPredictor = MirroringPredictor()
+
+    def __call__(self, conv_res: ConversionResult, *, time_budget_s: float | None = None) -> DoclingDocument:
+        """The document in reading order."""
+        scores = {page: confidence.ocr_score for page, confidence in conv_res.confidence.pages.items()}
+        self.ro_model.settled_pages = frozenset(page for page, score in scores.items() if not isnan(score))
+        return super().__call__(conv_res, time_budget_s=time_budget_s)
