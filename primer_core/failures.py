@@ -50,7 +50,7 @@ NEXT_ACTION: dict[Reason, str] = {
     Reason.PARSE_MEMORY: "raise the parse memory limit and retry, or split the file",
     Reason.PARSE_CRASH: "the parser died on this file; report it, or save the file in another format",
     Reason.INCOMPLETE: "some pages could not be read; save the file again, or raise the limits and retry",
-    Reason.UNREADABLE: "grant read permission on the file and sync again",
+    Reason.UNREADABLE: "the error says what stands in the way: grant read permission, mend or remove the link, or move out what is no file",
     Reason.SYMLINK_LOOP: "remove the link that points back to itself",
     Reason.OUTSIDE_ROOT: "the link leaves the source's folder: move the file inside, or add its folder as a source",
     Reason.NAME_NOT_UTF8: "rename the file to a valid UTF-8 name",

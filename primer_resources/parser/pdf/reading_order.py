@@ -11,7 +11,6 @@ from docling_core.types.doc import DocItemLabel, DoclingDocument
 
 from primer_core.layout.scripts import runs_from_the_right
 
-
 _RUNNING = (DocItemLabel.PAGE_HEADER, DocItemLabel.PAGE_FOOTER)
 
 LONG_ENOUGH = 100
@@ -77,12 +76,8 @@ def _stretch(elements: Sequence[PageElement]) -> list[PageElement]:
 
     A centred title narrower than the left column's indent would otherwise be no neighbour of it, and be read after it.
     """
-    gutters = [
-        (left.r, right.l)
-        for left in elements
-        for right in elements
-        if left.r < right.l and min(left.t, right.t) - max(left.b, right.b) > 0 and left.label not in _RUNNING and right.label not in _RUNNING
-    ]
+    body = [element for element in elements if element.label not in _RUNNING]
+    gutters = [(left.r, right.l) for left in body for right in body if left.r < right.l and min(left.t, right.t) - max(left.b, right.b) > 0]
     if not gutters:
         return list(elements)
     least, most = min(element.l for element in elements), max(element.r for element in elements)
