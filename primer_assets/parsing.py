@@ -22,7 +22,7 @@ from primer_resources.catalog.reviews import SeenPage
 from primer_resources.memory import give_back_memory
 from primer_resources.parser.base import ParseOutcome, Parser, ParseRequest
 
-PARSE_FIGURES = ("parsed", "already_parsed", "elements", "pages", "pages_to_review")
+PARSE_FIGURES = ("parsed", "already_parsed", "elements", "pages", "pages_below_bar")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class _Parsing:
             if fault is None:
                 counts = {entry.jobs[0].job_id: {"parsed": 1}}
                 catalog.jobs.complete_parse(connection, entry.jobs, owner, counts, entry.accepted_pages)
-        self.tally.counts["pages_to_review"] += len({page.page for page in seen})
+        self.tally.counts["pages_below_bar"] += len({page.page for page in seen})
         if fault is not None:
             self._fail(entry.jobs, fault)
             return

@@ -42,7 +42,7 @@ NEXT_ACTION: dict[Reason, str] = {
     Reason.CORRUPT: "open and save the file again, or remove it",
     Reason.TRUNCATED: "upload the whole file again",
     Reason.EMPTY: "nothing to index: the file holds no text (a scan needs OCR)",
-    Reason.OCR_BELOW_BAR: "review the pages, or scan again at 300 dpi",
+    Reason.OCR_BELOW_BAR: "`primer review show DOC` has the pages: accept what was read right, or scan again at 300 dpi",
     Reason.ACL_UNREADABLE: "let the connector read the permissions and sync again",
     Reason.PARSE_TIMEOUT: "raise the parse time limit and retry, or simplify the file",
     Reason.PARSE_MEMORY: "raise the parse memory limit and retry, or split the file",

@@ -89,16 +89,6 @@ def test_a_page_below_the_bar_is_listed_not_indexed_and_joins_the_index_once_acc
     assert place.reconcile().agrees
 
 
-def test_a_rejected_page_stays_out_and_a_copy_of_the_document_asks_nothing(place: Place) -> None:
-    place.write("log.txt", place.log())
-    place.run()
-    assert place.decide("log.txt", ReviewState.REJECTED) == ()
-    place.write("copy.txt", place.log())
-    assert place.run()["parsed"] == 0, "what is stored is what was decided"
-    assert place.open_pages() == []
-    assert (place.finds("harbour"), place.finds("Zeppelin")) == ({"log.txt", "copy.txt"}, set())
-
-
 def test_a_document_of_bad_pages_only_is_a_dead_letter_until_one_is_accepted(place: Place) -> None:
     place.write("fax.txt", scan((0.1, "nothing to see"), (0.5, BLURRED)))
     assert place.run()["failed"] == 1
@@ -112,17 +102,21 @@ def test_a_document_of_bad_pages_only_is_a_dead_letter_until_one_is_accepted(pla
     assert place.status("fax.txt").stage == "indexed"
 
 
-def test_accepting_for_one_document_lets_the_page_in_for_all_with_the_content_and_for_later_ones(place: Place) -> None:
+def test_a_decision_is_on_the_content_so_copies_follow_it_and_later_ones_ask_nothing(place: Place) -> None:
     for path in ("a.txt", "b.txt"):
         place.write(path, place.log())
+    place.write("r.txt", place.log((0.9, "An index of ships follows.")))
     place.run()
+    assert place.open_pages() == [("a.txt", 2), ("b.txt", 2), ("r.txt", 2)]
     assert len(place.decide("a.txt", ReviewState.ACCEPTED)) == 2
-    assert place.run()["parsed"] == 1
-    assert place.finds("Zeppelin") == {"a.txt", "b.txt"}
+    assert place.decide("r.txt", ReviewState.REJECTED) == ()
     place.write("late.txt", place.log())
+    place.write("r-late.txt", (place.folder / "r.txt").read_text())
     counts = place.run()
-    assert (counts["indexed"], counts["parsed"], counts["embedded"]) == (1, 0, 0)
+    assert (counts["indexed"], counts["parsed"]) == (4, 1), "one parse with the page for three documents, none for the rejected one"
     assert place.finds("Zeppelin") == {"a.txt", "b.txt", "late.txt"}
+    assert place.finds("ships") == {"r.txt", "r-late.txt"}
+    assert place.open_pages() == []
     assert place.reconcile().agrees
 
 
@@ -145,20 +139,6 @@ def test_a_decision_made_while_the_document_is_parsed_counts(place: Place) -> No
     assert place.workspace.catalog.jobs.unfinished([place.name]) == 0
     assert place.dead() == {}
     assert place.reconcile().agrees
-
-
-def test_pages_of_a_deleted_document_wait_no_more_and_come_back_decided(place: Place) -> None:
-    page = place.write("log.txt", place.log())
-    place.write("other.txt", scan((0.9, "Something about sheep.")))
-    place.run()
-    place.decide("log.txt", ReviewState.ACCEPTED)
-    page.unlink()
-    place.run()
-    assert place.finds("Zeppelin") == set()
-    place.write("log.txt", place.log())
-    place.run()
-    assert place.open_pages() == []
-    assert place.finds("Zeppelin") == {"log.txt"}
 
 
 def test_a_long_document_is_left_to_the_slow_lane_and_the_others_are_indexed_before_it(place: Place) -> None:

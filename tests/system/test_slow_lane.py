@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
 
 import pytest
 from sqlalchemy import select
@@ -43,7 +44,7 @@ def test_a_wiki_edit_is_indexed_while_a_long_scan_is_read(tmp_path: Path, capsys
     with workspace(tmp_path / "home", **SETTINGS) as made:
         wiki, scans = Deployment(made, tmp_path / "wiki", "wiki"), Deployment(made, tmp_path / "scans", "scans")
         seconds_of_an_edit(wiki, "when it likes")  # workers and model are loaded
-        alone = seconds_of_an_edit(wiki, "at nine")
+        alone = [seconds_of_an_edit(wiki, f"at {hour}") for hour in ("six", "seven", "eight")]
         (scans.folder / "atlas.pdf").write_bytes(Make.pdf(*(f"Plate {n} of the atlas shows the coast at low tide." for n in range(60))))
         environment = {**os.environ, "PRIMER_HOME": str(tmp_path / "home"), "PRIMER_PARSE_WORKERS": "1"}
         environment |= {f"PRIMER_{name.upper()}": str(value) for name, value in SETTINGS.items()}
@@ -51,7 +52,7 @@ def test_a_wiki_edit_is_indexed_while_a_long_scan_is_read(tmp_path: Path, capsys
         try:
             eventually(begun(gate).exists)
             assert slow_states(made) == [State.PARSING]
-            beside = seconds_of_an_edit(wiki, "at ten")
+            beside = [seconds_of_an_edit(wiki, f"at {hour}") for hour in ("nine", "ten", "eleven")]
             assert slow_states(made) == [State.PARSING], "the scan is still being read"
             assert scans.search("atlas") == []
             gate.touch()
@@ -63,4 +64,4 @@ def test_a_wiki_edit_is_indexed_while_a_long_scan_is_read(tmp_path: Path, capsys
         assert scans.search("coast at low tide")[0].path == "atlas.pdf"
         assert wiki.reconcile().agrees
     with capsys.disabled():
-        print(f"\nan edit was found after {alone:.1f} s alone, {beside:.1f} s beside a scan in flight")  # noqa: T201 - the figures
+        print(f"\nan edit was found after {median(alone):.1f} s alone, {median(beside):.1f} s beside a scan in flight")  # noqa: T201 - the figures
