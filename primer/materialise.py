@@ -14,7 +14,9 @@ from primer_sensors.index_sweep_sensor import GRID_ASSETS
 from primer_sensors.runs import SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
+_OURS = {"PrimerError", "SystemFault", "LeaseLost", "Transient", "Deferred"}
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+"""What a run prints here: its errors are told once, by the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +68,8 @@ def _first_failure(result: dg.ExecuteInProcessResult) -> str:
             while error is not None and error.cause is not None:
                 error = error.cause
             if error is not None:
-                return f"step {event.step_key} failed: {error.message.strip().splitlines()[-1]}"
+                words = error.message.strip().splitlines()[-1]
+                if error.cls_name in _OURS:  # its text is written for people; Dagster puts the class's name before it
+                    return words.split(": ", 1)[-1]
+                return f"step {event.step_key} failed: {words}"
     return f"run {result.run_id} failed; see it in Dagster's UI"

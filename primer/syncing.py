@@ -10,6 +10,7 @@ from threading import Event, Thread
 from typing import Any
 
 from primer.materialise import Materialiser
+from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.jobs import Waiting
 from primer_resources.settings import Settings
@@ -23,16 +24,17 @@ POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """One source's sync: WORDS and FIGURES by name, seconds, and what people should know."""
+    """One source's sync: WORDS and FIGURES by name, seconds, what people should know, and why it could not be listed (None: it was)."""
 
     source: str
     counts: dict[str, int]
     seconds: float
     notes: tuple[str, ...] = field(default=())
+    error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The counted words and figures with the seconds."""
-        return {"source": self.source, **self.counts, "seconds": round(self.seconds, 2), "notes": list(self.notes)}
+        return {"source": self.source, **self.counts, "seconds": round(self.seconds, 2), "notes": list(self.notes), "error": self.error}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,15 @@ class Syncing:
     on_progress: Callable[[str, int, int], None]
 
     def run(self, source_ids: Sequence[str]) -> list[SyncResult]:
-        """Sync the sources one after the other, then index what waits for them."""
+        """List the sources one after the other, then index what waits for them. One that cannot be listed stops no other."""
         began, started_at = time.monotonic(), self.catalog.now()
         listings = {}
         for source_id in source_ids:
             self.on_progress(f"listing {source_id}", 0, 0)
-            listings[source_id] = self.materialiser.source(source_id)
+            try:
+                listings[source_id] = self.materialiser.source(source_id)
+            except PrimerError as error:
+                listings[source_id] = {"error": str(error)}
         self._sweep_until_done(source_ids)
         seconds = time.monotonic() - began
         return [self._result(source_id, listings[source_id], started_at, seconds) for source_id in source_ids]
@@ -93,12 +98,13 @@ class Syncing:
     def _result(self, source_id: str, listing: dict[str, Any], since: datetime, seconds: float) -> SyncResult:
         figures = self.catalog.lookup.figures(source_id, since)
         counts = {word: int(figures[word] if word in figures else listing.get(word, 0)) for word in (*WORDS, *FIGURES)}
+        counts["failed"] += int(listing.get("still_unreadable", 0))
         notes = [str(problem) for problem in (*listing.get("problems", []), *listing.get("notices", []))]
         if listing.get("taken_by_another_run"):
             notes.append(f"source {source_id} is being synced by another run; nothing was listed here")
         if counts["held"]:
             notes.append(str(listing["deletes"]))
-        return SyncResult(source_id, counts, seconds, tuple(notes))
+        return SyncResult(source_id, counts, seconds, tuple(notes), listing.get("error"))
 
 
 def _ranges(waiting: Iterable[Waiting]) -> list[Sweep]:

@@ -22,6 +22,7 @@ from primer_resources.toolkit import Toolkit
     group="documents",
     deps=["parsed_elements", "slow_parsed_elements"],
     pool="parse",
+    kind="docling",
     description="Passages of each document, with heading path and pages. New, kept and gone are against what the indexes hold now.",
 )
 def chunks(

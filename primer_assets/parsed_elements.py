@@ -16,9 +16,10 @@ from primer_resources.toolkit import Toolkit
     group="documents",
     deps=["source_documents"],
     pool="parse",
+    kind="docling",
     description="Documents parsed to one list of elements (headings, paragraphs, list items, tables, captions, code), whatever their "
     "format. A content that this parser version has parsed before is passed on without being read; a scan or a very long document is "
-    "left to slow_parsed_elements.",
+    "left to slow_parsed_elements. Flagged: under 98 % of the words kept.",
 )
 def parsed_elements(
     context: dg.AssetExecutionContext,

@@ -4,7 +4,7 @@ A parse and the pages that it found below the bar are committed together with th
 person who decides on a page at that moment either sees those jobs, or is seen here and the content is parsed again.
 """
 
-import tempfile
+import stat
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -21,8 +21,9 @@ from primer_resources.catalog.jobs import Job
 from primer_resources.catalog.reviews import SeenPage
 from primer_resources.memory import give_back_memory
 from primer_resources.parser.base import ParseOutcome, Parser, ParseRequest
+from primer_resources.scratch import Scratch
 
-PARSE_FIGURES = ("parsed", "already_parsed", "elements", "pages", "pages_below_bar")
+PARSE_FIGURES = ("parsed", "already_parsed", "elements", "pages", "pages_below_bar", "flagged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,9 @@ class _UnderWay:
 def parse_waiting(run: StageRun, work: LaneWork) -> Tally:
     """Claim and parse what stands at the entry of the parse stage in a lane. Raises SystemFault where the surroundings fail."""
     parsing = _Parsing(run, work, Tally())
-    with run.working(), tempfile.TemporaryDirectory(prefix="primer-parse-") as folder:
-        for outcome in work.parser.parse_many(parsing.requests(Path(folder))):
-            (Path(folder) / outcome.content_hash).unlink(missing_ok=True)
+    with run.working(), Scratch() as folder:
+        for outcome in work.parser.parse_many(parsing.requests(folder)):
+            (folder / outcome.content_hash).unlink(missing_ok=True)
             parsing.settle(outcome)
     return parsing.tally
 
@@ -75,6 +76,7 @@ class _Parsing:
             for content in wanted:
                 target = folder / content
                 self.run.store.fetch_content(content, target)
+                target.chmod(stat.S_IRUSR)
                 entry = self.under_way[content]
                 pages = self.run.catalog.parses.pages(content) if self.work.lane is Lane.SLOW else None
                 yield ParseRequest(content, target, titles[entry.jobs[0].doc_id], pages_of(entry.accepted_pages), pages)
@@ -122,7 +124,8 @@ class _Parsing:
                 self.tally.counts["decided_meanwhile"] += len(entry.jobs)
                 return
             elements, pages = (None, None) if parsed is None else (len(parsed.elements), parsed.pages)
-            catalog.parses.record(connection, version, outcome.content_hash, elements, pages, None if fault is None else fault.reason)
+            reason = None if fault is None else fault.reason
+            catalog.parses.record(connection, version, outcome.content_hash, elements, pages, reason, outcome.kept)
             catalog.reviews.record(connection, outcome.content_hash, self.parser_version, self.in_use, seen)
             if fault is None:
                 counts = {entry.jobs[0].job_id: {"parsed": 1}}
@@ -131,12 +134,17 @@ class _Parsing:
         if fault is not None:
             self._fail(entry.jobs, fault)
             return
-        self.tally.counts.update({"parsed": 1, "elements": elements or 0, "pages": pages or 0})
+        flagged = int(outcome.kept is not None and outcome.kept.is_flagged)
+        self.tally.counts.update({"parsed": 1, "elements": elements or 0, "pages": pages or 0, "flagged": flagged})
 
     def _fail(self, jobs: Sequence[Job], fault: DocumentFault) -> None:
+        """Documents of one content share its fault, and each is told under its own name: the parse knew that of the first."""
+        titles = self.run.catalog.parses.titles([job.doc_id for job in jobs])
+        parsed_as = titles[jobs[0].doc_id]
         for job in jobs:
-            self.run.catalog.jobs.fail(PARSE, job, self.run.owner, fault)
-            self.tally.fail(fault)
+            own = DocumentFault(fault.reason, fault.message.replace(parsed_as, titles[job.doc_id]))
+            self.run.catalog.jobs.fail(PARSE, job, self.run.owner, own)
+            self.tally.fail(own)
 
     def _keep_pictures(self, outcome: ParseOutcome) -> list[SeenPage]:
         """Put the pictures of the pages to review into the store, before any transaction is open."""

@@ -16,6 +16,7 @@ from primer_resources.toolkit import Toolkit
     group="documents",
     deps=["source_documents", "parsed_elements"],
     pool="ocr",
+    kind="docling",
     description="Scans, pictures and very long documents parsed to the same list of elements. Runs of its own, so that a scan of "
     "900 pages delays nobody; once parsed, a document goes on with the ordinary sweeps.",
 )

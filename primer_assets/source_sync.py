@@ -5,7 +5,6 @@ which documents vanished and may stand there under a new path. Memory stays flat
 """
 
 import json
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -31,6 +30,7 @@ from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import Access, Connector, Fetched, ListedItem
 from primer_resources.document_store import DocumentStore
 from primer_resources.parser.sniffing import sniff_file
+from primer_resources.scratch import Scratch
 
 LISTED_A_BATCH = 500
 FETCHED_A_BATCH = 50
@@ -79,16 +79,14 @@ class SourceSync:
         """List, settle, delete. Returns what was decided on the documents that the listing no longer showed."""
         self._acls = self.catalog.acls.of_source(self.source.source_id)
         known_before = self.catalog.documents.living(self.source.source_id)
-        with tempfile.TemporaryDirectory(prefix="primer-sync-") as folder:
-            work = Path(folder)
-            with (work / "new.jsonl").open("w+", encoding="utf-8") as spool:
-                listing = self.connector.list()
-                for batch in _batches(listing, LISTED_A_BATCH):
-                    self._settle_known(batch, spool, work)
-                self.problems, self.notices, self.skipped = listing.problems, listing.notices, listing.skipped
-                spool.seek(0)
-                for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
-                    self._settle_new(batch, work)
+        with Scratch() as work, (work / "new.jsonl").open("w+", encoding="utf-8") as spool:
+            listing = self.connector.list()
+            for batch in _batches(listing, LISTED_A_BATCH):
+                self._settle_known(batch, spool, work)
+            self.problems, self.notices, self.skipped = listing.problems, listing.notices, listing.skipped
+            spool.seek(0)
+            for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
+                self._settle_new(batch, work)
         return self._settle_vanished(known_before)
 
     def _settle_known(self, batch: list[ListedItem], spool: TextIO, work: Path) -> None:
@@ -137,6 +135,7 @@ class SourceSync:
         if read.fault is not None and document.reason == read.fault.reason:
             self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
             self.report.unchanged += 1
+            self.report.still_unreadable += 1
             return
         if fetched is not None and fetched.content_hash == document.content_hash:
             self._move(connection, item, fetched.fingerprint, document)

@@ -1,7 +1,9 @@
 """The element list: the one shape that every parser gives, whatever the format."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class ElementKind(StrEnum):
@@ -32,9 +34,11 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """What parsing one content gave: its elements, the number of pages (None where the format has none)
-    and the DoclingDocument as zstd-compressed JSON, which the chunker reads."""
+    """What parsing one content gave: its elements, the number of pages (None where the format has none),
+    the DoclingDocument as zstd-compressed JSON, which the chunker reads, and what the file says of itself besides its text
+    (front matter and the like, plain JSON values), which no chunk holds."""
 
     elements: tuple[Element, ...]
     pages: int | None
     docling_json_zst: bytes
+    metadata: Mapping[str, Any] = field(default_factory=dict)

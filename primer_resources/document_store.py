@@ -5,6 +5,7 @@ DoclingDocument JSON (zstd), elements and chunk sets as Parquet.
 """
 
 import hashlib
+import json
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -95,6 +96,8 @@ class DocumentStore:
         rows = [asdict(element) for element in parsed.elements]
         schema = _ELEMENTS.with_metadata({_PAGES: b"" if parsed.pages is None else str(parsed.pages).encode()})
         self._create(f"{folder}/document.json.zst", parsed.docling_json_zst)
+        if parsed.metadata:
+            self._create(f"{folder}/metadata.json", json.dumps(dict(parsed.metadata), ensure_ascii=False).encode())
         self._create(f"{folder}/elements.parquet", _to_parquet(rows, schema))
 
     def has_parsed(self, content_hash: str, parser_version: str) -> bool:
@@ -107,7 +110,9 @@ class DocumentStore:
         table = self._table(f"{folder}/elements.parquet")
         pages = table.schema.metadata[_PAGES].decode()
         elements = tuple(Element(**(row | {"kind": ElementKind(row["kind"])})) for row in table.to_pylist())
-        return ParsedDocument(elements, int(pages) if pages else None, self._get(f"{folder}/document.json.zst"))
+        described = f"{folder}/metadata.json"
+        metadata = json.loads(self._get(described)) if self._exists(described) else {}
+        return ParsedDocument(elements, int(pages) if pages else None, self._get(f"{folder}/document.json.zst"), metadata)
 
     def get_document(self, content_hash: str, parser_version: str) -> bytes:
         """A parsed content's DoclingDocument, zstd-compressed JSON, without its elements. Raises SystemFault where it is gone."""

@@ -3,6 +3,7 @@
 import errno
 import re
 import signal
+from datetime import timedelta
 from typing import Any
 
 from primer_core.failures import DocumentFault, Reason, SystemFault
@@ -23,12 +24,16 @@ def fault_of(finished: Finished[Any], name: str, limits: WorkerLimits) -> Docume
         case Ending.RETURNED:
             return None
         case Ending.TIMED_OUT:
-            words = f"{name} was not finished within {finished.seconds:.0f} s; raise {limits.settings}_TIMEOUT, or simplify the file"
-            return DocumentFault(Reason.PARSE_TIMEOUT, words)
+            allowed = timedelta(seconds=round(finished.seconds, 1))
+            return _overdue(name, "was not finished within", allowed, f"{limits.settings}_TIMEOUT")
         case Ending.DIED:
             return _death(finished, name, limits)
         case Ending.RAISED:
             return _raised(finished, name, limits)
+
+
+def _overdue(name: str, what: str, allowed: timedelta, setting: str) -> DocumentFault:
+    return DocumentFault(Reason.PARSE_TIMEOUT, f"{name} {what} {allowed.total_seconds():g} s; raise {setting}, or simplify the file")
 
 
 def _memory(name: str, limits: WorkerLimits) -> DocumentFault:
@@ -41,6 +46,9 @@ def _memory(name: str, limits: WorkerLimits) -> DocumentFault:
 
 def _death(finished: Finished[Any], name: str, limits: WorkerLimits) -> DocumentFault:
     code = finished.exit_code or 0
+    allowed = limits.cpu_of(finished.size)
+    if code == -signal.SIGXCPU and allowed is not None:
+        return _overdue(name, "took more of the processor's time than", allowed, f"{limits.settings}_CPU_TIME")
     # Nobody but the kernel's out-of-memory killer sends SIGKILL here: our own kills are time-outs.
     if code == -signal.SIGKILL or _OUT_OF_MEMORY.search(finished.stderr):
         return _memory(name, limits)

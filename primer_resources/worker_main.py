@@ -5,6 +5,7 @@ the business of the function that is sent.
 """
 
 import ctypes
+import math
 import os
 import pickle
 import resource
@@ -14,7 +15,11 @@ import tempfile
 import warnings
 from importlib import import_module
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
+
+from primer_resources.memory import give_back_memory
+from primer_resources.worker_guard import Guard
 
 PR_SET_PDEATHSIG = 1
 """From <linux/prctl.h>: the signal that the kernel sends when the thread that started this process ends."""
@@ -44,6 +49,19 @@ def limit_memory(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
+def limit_cpu(seconds: float | None) -> None:
+    """Let this process use so many more CPU seconds; then the kernel ends it with SIGXCPU, also where Python never runs again.
+
+    Only the soft limit moves: a hard one could not be raised for the next task. What the process starts inherits the figure and begins
+    at zero, so a child may use at least as much.
+    """
+    if seconds is None:
+        return
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    whole = math.ceil(used.ru_utime + used.ru_stime + seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (whole, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
 def describe(error: BaseException) -> tuple[tuple[str, str], ...]:
     """An exception's chain, outermost first, as (type name, text): safe to send, whatever the exception holds."""
     chain: list[tuple[str, str]] = []
@@ -61,7 +79,7 @@ def _kind(error: BaseException) -> str:
     return f"{name}:{error.errno}" if isinstance(error, OSError) and error.errno else name
 
 
-def serve(connection: Connection) -> None:
+def serve(connection: Connection, guard: Guard) -> None:
     """Do tasks until the parent closes the socket."""
     while True:
         try:
@@ -69,12 +87,17 @@ def serve(connection: Connection) -> None:
         except EOFError:
             return
         os.ftruncate(sys.stderr.fileno(), 0)
-        connection.send(_answer(message))
+        answer = _answer(message, guard)
+        # Before the parent looks at what stays resident.
+        give_back_memory()
+        connection.send(answer)
 
 
-def _answer(message: bytes) -> tuple[str, Any]:
+def _answer(message: bytes, guard: Guard) -> tuple[str, Any]:
     try:
-        function, directory, args = pickle.loads(message)
+        function, directory, cpu_seconds, args = pickle.loads(message)
+        guard.enter(directory)
+        limit_cpu(cpu_seconds)
         os.environ["TMPDIR"] = str(directory)
         tempfile.tempdir = str(directory)
         return "returned", function(directory, *args)
@@ -97,8 +120,10 @@ def main(arguments: list[str]) -> None:
     if prepare:
         module, _, function = prepare.partition(":")
         getattr(import_module(module), function)()
+    guard = Guard(Path(os.environ["PATH"]))
+    guard.install()
     connection.send(("ready", None))
-    serve(connection)
+    serve(connection, guard)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,14 +19,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from fcntl import LOCK_EX, LOCK_NB, flock
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from socket import socketpair
 from typing import Any, Generic, TypeVar
 
+import psutil
+
 from primer_core.failures import SystemFault
+from primer_core.size_limits import by_size
+from primer_resources.scratch import Scratch
 
 K = TypeVar("K")
 
@@ -36,8 +38,6 @@ START_SECONDS = 180.0
 
 STDERR_TAIL = 4_000
 """Characters of a dead worker's last words that are kept: the reason of an abort stands there and nowhere else."""
-
-DIRECTORY_PREFIX = "primer-workers-"
 
 CHILD_ENVIRONMENT: Mapping[str, str] = {
     # OpenMP starts a thread a core in every child, which makes several children slower than one.
@@ -54,25 +54,42 @@ CHILD_ENVIRONMENT: Mapping[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
-    """What a worker may use. `memory_bytes` bounds its address space, `tasks` is after how many it is replaced, `timeout` is wall time
-    a task. `settings` is what the names of the settings behind them begin with, for messages."""
+    """What a worker may use. `memory_bytes` bounds its address space, `tasks` is after how many it is replaced.
+    `settings` is what the names of the settings behind them begin with, for messages.
+
+    A task may take `timeout` of wall time and `cpu_time` of the processor's (None: no bound but the wall's), each with `per_megabyte`
+    of its file more and at most `longest`. A worker that holds `growth_bytes` more than when it was ready is replaced.
+    """
 
     workers: int
     memory_bytes: int
     tasks: int
     timeout: timedelta
     settings: str = "PRIMER_PARSE"
+    cpu_time: timedelta | None = None
+    per_megabyte: timedelta = timedelta(0)
+    longest: timedelta = timedelta(hours=1)
+    growth_bytes: int = 2**30
+
+    def wall_of(self, size: int) -> timedelta:
+        """Wall time that a task on a file of `size` bytes may take."""
+        return by_size(self.timeout, self.per_megabyte, self.longest, size)
+
+    def cpu_of(self, size: int) -> timedelta | None:
+        """CPU time that a task on a file of `size` bytes may take."""
+        return None if self.cpu_time is None else by_size(self.cpu_time, self.per_megabyte, self.longest, size)
 
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[K]):
     """One task: `function(directory, *args)`, where `directory` is private to the task and gone once its result has been looked at.
     `function` is sent by name, so it must be importable; what it returns goes through a pipe, so big results belong in a file.
-    `timeout` is the task's own wall time; the pool's when None."""
+    `size` is that of the file it works on in bytes, from which its time limits follow; `timeout` is a wall time of its own instead."""
 
     key: K
     function: Callable[..., object]
     args: tuple[object, ...]
+    size: int = 0
     timeout: timedelta | None = None
 
 
@@ -88,12 +105,13 @@ class Ending(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[K]):
     """What became of one call. `value` is what it returned; `causes` is the chain of what it raised, outermost first, as (type, text);
-    `exit_code` and `stderr` are of a worker that died (negative: the signal)."""
+    `exit_code` and `stderr` are of a worker that died (negative: the signal). `size` is the call's."""
 
     key: K
     ending: Ending
     seconds: float
     directory: Path
+    size: int = 0
     value: Any = None
     causes: tuple[tuple[str, str], ...] = ()
     exit_code: int | None = None
@@ -108,6 +126,7 @@ class _Worker(Generic[K]):
     deadline: float
     ready: bool = False
     tasks: int = 0
+    resident: int = 0
     call: Call[K] | None = None
     directory: Path | None = None
     started: float = 0.0
@@ -130,8 +149,7 @@ class WorkerPool(Generic[K]):
         self._programs = programs
         self._clock = clock
         self._workers: list[_Worker[K]] = []
-        self._home: tempfile.TemporaryDirectory[str] | None = None
-        self._lock_descriptor: int | None = None
+        self._scratch: Scratch | None = None
         self._starter: ThreadPoolExecutor | None = None
         self._numbers = count()
         self._running = False
@@ -180,12 +198,9 @@ class WorkerPool(Generic[K]):
         if self._starter is not None:
             self._starter.shutdown()
             self._starter = None
-        if self._home is not None:
-            self._home.cleanup()
-            self._home = None
-        if self._lock_descriptor is not None:
-            os.close(self._lock_descriptor)
-            self._lock_descriptor = None
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
 
     def _feed(self, source: Iterator[Call[K]], waiting: deque[Call[K]]) -> bool:
         """Give waiting calls to ready workers and start workers for the rest; whether anything is under way afterwards."""
@@ -194,7 +209,7 @@ class WorkerPool(Generic[K]):
         for worker in [w for w in self._workers if w.ready and w.call is None]:
             if not waiting:
                 break
-            if worker.tasks >= self._limits.tasks or worker.process.poll() is not None:
+            if worker.tasks >= self._limits.tasks or worker.process.poll() is not None or self._has_grown(worker):
                 self._discard(worker)
                 continue
             call = waiting.popleft()
@@ -211,14 +226,18 @@ class WorkerPool(Generic[K]):
         directory = self._base() / f"task-{next(self._numbers)}"
         directory.mkdir(mode=0o700)
         try:
-            worker.connection.send((call.function, directory, call.args))
+            cpu_time = self._limits.cpu_of(call.size)
+            worker.connection.send((call.function, directory, cpu_time.total_seconds() if cpu_time else None, call.args))
         except (BrokenPipeError, ConnectionResetError):
             directory.rmdir()
             return False
         worker.call, worker.directory, worker.started = call, directory, self._clock()
-        worker.deadline = worker.started + (call.timeout or self._limits.timeout).total_seconds()
+        worker.deadline = worker.started + (call.timeout or self._limits.wall_of(call.size)).total_seconds()
         worker.tasks += 1
         return True
+
+    def _has_grown(self, worker: _Worker[K]) -> bool:
+        return worker.tasks > 0 and _resident(worker.process.pid) - worker.resident > self._limits.growth_bytes
 
     def _collect(self) -> list[Finished[K]]:
         """Wait until something happens; the calls that ended."""
@@ -244,6 +263,7 @@ class WorkerPool(Generic[K]):
             return self._died(worker)
         if kind == "ready":
             worker.ready = True
+            worker.resident = _resident(worker.process.pid)
             return None
         finished = self._finish(worker, Ending(kind), value=value if kind == "returned" else None, causes=value if kind == "raised" else ())
         worker.call = worker.directory = None
@@ -279,7 +299,7 @@ class WorkerPool(Generic[K]):
     def _finish(self, worker: _Worker[K], ending: Ending, **more: Any) -> Finished[K]:
         assert worker.call is not None
         assert worker.directory is not None
-        return Finished(worker.call.key, ending, self._clock() - worker.started, worker.directory, **more)
+        return Finished(worker.call.key, ending, self._clock() - worker.started, worker.directory, worker.call.size, **more)
 
     def _start(self) -> _Worker[K]:
         base = self._base()
@@ -331,39 +351,23 @@ class WorkerPool(Generic[K]):
                 worker.process.kill()
 
     def _base(self) -> Path:
-        """The pool's own directory, made at first use. What pools of dead processes left behind is removed on the way."""
-        if self._home is None:
-            root = Path(tempfile.gettempdir())
-            _sweep(root)
-            self._home = tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=root, ignore_cleanup_errors=True)
-            home = Path(self._home.name)
-            # Locked first and named after, so that nobody's sweep meets it unlocked.
-            self._lock_descriptor = os.open(home / "lock.new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            flock(self._lock_descriptor, LOCK_EX | LOCK_NB)
-            (home / "lock.new").rename(home / "lock")
-            (home / "bin").mkdir()
+        """The pool's own folder, made at first use."""
+        if self._scratch is None:
+            self._scratch = Scratch()
+            (self._scratch.path / "bin").mkdir()
             for program in self._programs:
                 found = shutil.which(program)
                 if found:
-                    (home / "bin" / program).symlink_to(found)
-        return Path(self._home.name)
+                    (self._scratch.path / "bin" / program).symlink_to(found)
+        return self._scratch.path
 
 
-def _sweep(root: Path) -> None:
-    """Remove pool directories whose owner is dead: its lock went with it. One that has no lock yet is just being made."""
-    for lock in root.glob(f"{DIRECTORY_PREFIX}*/lock"):
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            continue  # removed meanwhile, or another user's
-        try:
-            flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            continue
-        else:
-            shutil.rmtree(lock.parent, ignore_errors=True)
-        finally:
-            os.close(descriptor)
+def _resident(pid: int) -> int:
+    """Resident bytes of a process; 0 for one that is gone."""
+    try:
+        return int(psutil.Process(pid).memory_info().rss)
+    except psutil.Error:
+        return 0
 
 
 def _tail(path: Path) -> str:

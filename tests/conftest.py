@@ -28,6 +28,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--kill-repeats", type=int, default=2, metavar="N", help="How often tests/system/test_kill_anywhere.py kills at each boundary."
     )
+    parser.addoption(
+        "--fuzz-inputs", type=int, default=60, metavar="N", help="How many mutated files tests/primer_resources/parser/test_fuzz.py parses."
+    )
+    parser.addoption("--fuzz-seed", type=int, default=1, metavar="N", help="The seed of those mutations.")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from primer.cli.output import JsonOption, out, print_json, print_table
+from primer.cli.output import JsonOption, out, print_json, print_table, visible
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
 from primer_core.reviews import ReviewState, output_version, page_label
@@ -46,12 +46,14 @@ def status(
         "chunks",
         "indexed_at",
         "pages_to_review",
+        "text_kept",
+        "text_losses",
         "reason",
         "error",
     ):
         value = getattr(found, name)
         if value is not None:
-            out.print(f"{name:16} {value}", markup=False)
+            out.print(f"{name:16} {visible(str(value))}", markup=False)
 
 
 def _overview(workspace: Workspace, json: bool) -> None:
@@ -74,6 +76,8 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show what is in a document: its passages, or its elements or text."""
+    if elements + chunks + text > 1:
+        raise PrimerError("choose one of --elements, --chunks and --text")
     with open_workspace() as workspace:
         doc_id = resolve(workspace, doc)
         known = workspace.catalog.documents.by_id([doc_id])[doc_id]
@@ -88,7 +92,7 @@ def show(
             parsed = workspace.store.get_parsed(known.content_hash, made_by)
             if text:
                 words = "\n\n".join(element.text for element in parsed.elements)
-                _emit(json, {"doc_id": doc_id, "text": words}, words)
+                _emit(json, {"doc_id": doc_id, "text": words, "metadata": parsed.metadata}, words)
                 return
             _emit(
                 json,
@@ -149,6 +153,8 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Search both indexes as a person of these groups."""
+    if not query.strip():
+        raise PrimerError("the query is empty; say what to look for")
     names = [group.strip() for group in groups.split(",") if group.strip()]
     with open_workspace() as workspace:
         results = workspace.reader.search(query, workspace.settings.tenant, names, k)
@@ -158,7 +164,7 @@ def search(
     if not results:
         out.print("nothing found" if names else "nothing found: no --groups given, and nobody may read nothing")
     for rank, hit in enumerate(results, start=1):
-        out.print(f"{rank}. {hit.source}/{hit.path}  ({hit.score:.4f})", markup=False)
+        out.print(f"{rank}. {hit.source}/{visible(hit.path)}  ({hit.score:.4f})", markup=False)
         excerpt = " ".join(hit.text.split())
         page = [] if hit.page is None else [hit.page]
         out.print("   " + _passage(hit.heading_path, page, excerpt[:300], "passage").replace("\n", "\n   "), markup=False, soft_wrap=True)

@@ -41,6 +41,7 @@ class Job:
     acl_id: str | None
     accepted_pages: str
     event_time: datetime
+    embedded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +256,6 @@ class Jobs:
         overtaken = _overtaken()
         kept = []
         for job in done:
-            figures = {name: jobs.c[name] + value for name, value in counts.get(job.job_id, {}).items()}
             held = connection.execute(
                 update(jobs)
                 .where(_mine(job, owner, stage))
@@ -266,7 +266,7 @@ class Jobs:
                     attempts=0,
                     lease_owner=None,
                     lease_until=None,
-                    **figures,
+                    **_added(counts.get(job.job_id, {})),
                     **facts,
                 )
             )
@@ -274,9 +274,17 @@ class Jobs:
                 kept.append(job)
         return kept
 
-    def put_back(self, connection: Connection, stage: Stage, held: Sequence[Job], owner: str, lane: Lane | None = None) -> None:
+    def put_back(
+        self,
+        connection: Connection,
+        stage: Stage,
+        held: Sequence[Job],
+        owner: str,
+        lane: Lane | None = None,
+        counts: Mapping[int, Mapping[str, int]] | None = None,
+    ) -> None:
         """Inside a transaction: jobs back to the stage's entry, no attempt spent, in another lane if one is named. One with a newer version
-        behind it is superseded."""
+        behind it is superseded. `counts` as in `complete`: what was done so far."""
         overtaken = _overtaken()
         moved = {} if lane is None else {"lane": lane}
         for job in held:
@@ -289,6 +297,7 @@ class Jobs:
                     lease_owner=None,
                     lease_until=None,
                     **moved,
+                    **_added((counts or {}).get(job.job_id, {})),
                 )
             )
 
@@ -419,6 +428,11 @@ class Jobs:
                 .values(status="dead_letter", reason=reason)
             )
             bury_intents(connection, row.index_version, row.doc_id, now)
+
+
+def _added(counts: Mapping[str, int]) -> dict[str, ColumnElement[int]]:
+    """Figures of COUNTS added to what the job has."""
+    return {name: jobs.c[name] + value for name, value in counts.items()}
 
 
 def _claimable(now: datetime, which: ColumnElement[bool]) -> Select[Any]:

@@ -9,13 +9,25 @@ from sqlalchemy import Row, Select, and_, func, or_, select
 
 from primer_core.failures import Reason
 from primer_core.ids import chunk_of, row_id
-from primer_core.reviews import ReviewState
+from primer_core.reviews import ReviewState, output_version
 from primer_core.stages import State
 from primer_core.visibility import DocumentView
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
 from primer_resources.catalog.jobs import COUNTS
-from primer_resources.catalog.schema import acls, chunks, documents, in_states, index_state, intents, jobs, purges_due, reviews
+from primer_resources.catalog.schema import (
+    acls,
+    chunks,
+    documents,
+    in_states,
+    index_state,
+    index_versions,
+    intents,
+    jobs,
+    parsed,
+    purges_due,
+    reviews,
+)
 
 PAGE = 10_000
 
@@ -44,7 +56,9 @@ class HitDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document in one index version. `pages_to_review` counts the pages that are not indexed until a person lets them through."""
+    """One document in one index version. `pages_to_review` counts the pages that are not indexed until a person lets them through.
+    `text_kept` is the share (0 to 1) of its words that parsing kept or that `text_losses` (name → words) accounts for; None where it is
+    not parsed or where nobody could count."""
 
     doc_id: str
     uri: str
@@ -58,6 +72,8 @@ class DocumentStatus:
     error: str | None
     reason: str | None
     pages_to_review: int
+    text_kept: float | None
+    text_losses: dict[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +174,10 @@ class Lookup:
             ).one_or_none()
             to_review = and_(reviews.c.content_hash == document.content_hash, in_states(reviews.c.state, [ReviewState.OPEN]))
             waiting = connection.execute(select(func.count(reviews.c.page.distinct())).where(to_review)).scalar_one()
+            recipe = connection.execute(select(index_versions.c.recipe).where(index_versions.c.name == index_version)).scalar_one()
+            output = output_version(recipe["parser"]["version"], "" if job is None else job.accepted_pages)
+            made_by = and_(parsed.c.content_hash == document.content_hash, parsed.c.parser_version == output)
+            read = connection.execute(select(parsed.c.text_kept, parsed.c.losses).where(made_by)).one_or_none()
         stage = document.status if job is None else job.state
         if document.deleted_at is not None and stage == State.INDEXED:
             stage = "deleted"
@@ -174,6 +194,8 @@ class Lookup:
             error=document.acl_error or (None if job is None else job.error),
             reason=Reason.ACL_UNREADABLE if document.acl_error is not None else document.reason,
             pages_to_review=waiting,
+            text_kept=None if read is None else read.text_kept,
+            text_losses=None if read is None else read.losses,
         )
 
     def dead_letters(self, source_id: str | None = None, doc_id: str | None = None) -> list[DeadLetter]:

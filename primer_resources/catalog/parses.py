@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 from sqlalchemy import Connection, select, update
 
+from primer_core.conservation import Conservation
 from primer_core.lanes import Lane, SlowWork
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
@@ -27,11 +28,27 @@ class Parses:
         return found
 
     def record(
-        self, connection: Connection, version: str, content_hash: str, elements: int | None, pages: int | None, reason: str | None
+        self,
+        connection: Connection,
+        version: str,
+        content_hash: str,
+        elements: int | None,
+        pages: int | None,
+        reason: str | None,
+        kept: Conservation | None = None,
     ) -> None:
-        """Inside a transaction: what came of parsing a content, as an output version: its numbers, or the reason it failed."""
-        row = {"content_hash": content_hash, "parser_version": version, "elements": elements, "pages": pages, "reason": reason}
-        connection.execute(insert_or_update(self._db, parsed, ("elements", "pages", "reason")), row)
+        """Inside a transaction: what came of parsing a content, as an output version: its numbers and how much of its text was kept, or
+        the reason it failed."""
+        row = {
+            "content_hash": content_hash,
+            "parser_version": version,
+            "elements": elements,
+            "pages": pages,
+            "reason": reason,
+            "text_kept": None if kept is None else kept.share,
+            "losses": None if kept is None else dict(kept.losses),
+        }
+        connection.execute(insert_or_update(self._db, parsed, ("elements", "pages", "reason", "text_kept", "losses")), row)
 
     def leave_to_slow_lane(self, connection: Connection, content_hash: str, work: SlowWork) -> None:
         """Inside a transaction: the content is parsed in the slow lane from now on."""

@@ -164,8 +164,11 @@ parsed = Table(
     Column("pages", Integer),
     Column("ocr_confidence", Integer),
     Column("reason", String),
+    Column("text_kept", Float),
+    Column("losses", Json),
 )
-"""`parser_version` here is that of the output: the parser's own, and the pages that a person let through (primer_core/reviews.py)."""
+"""`parser_version` here is that of the output: the parser's own, and the pages that a person let through (primer_core/reviews.py).
+`text_kept` is the share (0 to 1) of the source's words that are in the elements or in a named loss; `losses` are those, name → words."""
 
 reviews = Table(
     "reviews",

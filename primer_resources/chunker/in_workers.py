@@ -45,7 +45,7 @@ class WorkerChunker:
             yield ChunkOutcome(request.content_hash, made, fault)
 
     def _call(self, request: ChunkRequest) -> Call[ChunkRequest]:
-        return Call(request, chunk_in_worker, (request.docling_json_zst, *self._options))
+        return Call(request, chunk_in_worker, (request.docling_json_zst, *self._options), len(request.docling_json_zst))
 
 
 @lru_cache(maxsize=2)

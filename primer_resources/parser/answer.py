@@ -1,10 +1,12 @@
 """What a parse worker hands back: a small answer through the pipe, and files in the task's directory. Light: both sides import it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from primer_core.conservation import Conservation
 from primer_core.elements import Element, ElementKind, ParsedDocument
 from primer_core.failures import DocumentFault, Reason
 from primer_core.lanes import SlowWork
@@ -12,17 +14,20 @@ from primer_core.reviews import ReviewPage
 
 ELEMENTS_FILE = "elements.json"
 DOCUMENT_FILE = "document.json.zst"
+METADATA_FILE = "metadata.json"
 REVIEWS_FILE = "reviews.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The number of pages (None where the format has none), or the fault, or why this is work for the slow lane."""
+    """The number of pages (None where the format has none) and what became of the source's words, or the fault, or why this is work for
+    the slow lane."""
 
     pages: int | None = None
     reason: Reason | None = None
     message: str = ""
     slow: SlowWork | None = None
+    kept: Conservation | None = None
 
     @property
     def fault(self) -> DocumentFault | None:
@@ -30,18 +35,20 @@ class Answer:
         return None if self.reason is None else DocumentFault(self.reason, self.message)
 
 
-def write_result(directory: Path, elements: tuple[Element, ...], document_zst: bytes) -> None:
-    """Write a parsed document's two files."""
+def write_result(directory: Path, elements: tuple[Element, ...], document_zst: bytes, metadata: Mapping[str, Any]) -> None:
+    """Write a parsed document's files."""
     rows = [(element.kind.value, element.text, element.level, element.page) for element in elements]
     (directory / ELEMENTS_FILE).write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
     (directory / DOCUMENT_FILE).write_bytes(document_zst)
+    (directory / METADATA_FILE).write_text(json.dumps(dict(metadata), ensure_ascii=False), encoding="utf-8")
 
 
 def read_result(directory: Path, pages: int | None) -> ParsedDocument:
-    """Read a parsed document from its two files."""
+    """Read a parsed document from its files."""
     rows = json.loads((directory / ELEMENTS_FILE).read_text(encoding="utf-8"))
     elements = tuple(Element(order, ElementKind(kind), text, level, page) for order, (kind, text, level, page) in enumerate(rows))
-    return ParsedDocument(elements, pages, (directory / DOCUMENT_FILE).read_bytes())
+    metadata = json.loads((directory / METADATA_FILE).read_text(encoding="utf-8"))
+    return ParsedDocument(elements, pages, (directory / DOCUMENT_FILE).read_bytes(), metadata)
 
 
 def write_reviews(directory: Path, reviews: Sequence[ReviewPage]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from primer_core.conservation import Conservation
 from primer_core.elements import ParsedDocument
 from primer_core.failures import DocumentFault
 from primer_core.lanes import SlowWork
@@ -28,7 +29,8 @@ class ParseRequest:
 @dataclass(frozen=True, slots=True)
 class ParseOutcome:
     """What became of one request: the parsed document, the fault that is the document's own, or nothing yet, since it is work for the slow
-    lane. The first two may have pages to review, which are in no element."""
+    lane. The first two may have pages to review, which are in no element. `kept` says how much of the source's text is in the elements;
+    None where that is not known."""
 
     content_hash: str
     seconds: float
@@ -36,6 +38,7 @@ class ParseOutcome:
     fault: DocumentFault | None
     reviews: tuple[ReviewPage, ...] = ()
     slow: SlowWork | None = None
+    kept: Conservation | None = None
 
 
 class Parser(Protocol):

@@ -1,4 +1,4 @@
-"""Text: bytes to characters, and what stands before a page's text. Pure.
+"""Text: bytes to characters. Pure.
 
 Docling takes what is not UTF-8 for cp1252, or refuses it; pages declare their encoding, and some lie. So the encoding is found here and
 Docling is handed UTF-8.
@@ -6,10 +6,7 @@ Docling is handed UTF-8.
 
 import codecs
 import re
-from dataclasses import dataclass
-from typing import Any
 
-import yaml
 from charset_normalizer import from_bytes
 
 from primer_core.routing import utf16_without_mark
@@ -114,6 +111,13 @@ def _decode(raw: bytes, is_markup: bool) -> str:
     return raw.decode("cp1252", "replace")
 
 
+def mail_bytes(raw: bytes) -> bytes:
+    """A mail as its readers want it: ASCII with its encodings inside. One that was saved as UTF-16 or with a mark is turned back."""
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")) or utf16_without_mark(raw):
+        return decode(raw).encode("utf-8", "replace")
+    return raw
+
+
 def declared_codec(raw: bytes) -> str | None:
     """Python's name of the charset that markup declares, or None where it declares none that is known and fits its ASCII look."""
     match = _DECLARED.search(raw[:DECLARED_WITHIN])
@@ -133,30 +137,3 @@ def _strict(raw: bytes, codec: str) -> str | None:
         return raw.decode(codec)
     except (UnicodeDecodeError, LookupError):
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A Markdown page without its front matter: the title that the front matter gives ("" for none), and the text."""
-
-    title: str
-    body: str
-
-
-_FRONT_MATTER = re.compile(r"\A\s*---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
-
-
-def split_front_matter(text: str) -> Page:
-    """Part a Markdown page from the `---` block at its top: metadata, not text. A rule (`---`) that begins a page is left alone."""
-    match = _FRONT_MATTER.match(text)
-    if match is None:
-        return Page("", text)
-    try:
-        data: Any = yaml.load(match[1], Loader=yaml.CSafeLoader)
-    except yaml.YAMLError:
-        # Template code in the block: metadata all the same if it looks like keys.
-        data = dict(re.findall(r"^(\w+):[ \t]*(.*)$", match[1], re.MULTILINE)) or None
-    if not isinstance(data, dict) and data is not None:
-        return Page("", text)
-    title = data.get("title") if data else None
-    return Page(str(title).strip() if isinstance(title, str | int | float) else "", text[match.end() :])

@@ -3,10 +3,11 @@
 from importlib.metadata import version
 
 from primer_core.recipe import ParserSpec
+from primer_resources.parser.ocr.config import OcrConfig
 
 ENGINE = "docling"
 
-RULES = 1
+RULES = 2
 """Raised whenever a change in this package changes the output for any document: decoding, mending, what is kept or dropped."""
 
 _LIBRARIES = (
@@ -14,6 +15,7 @@ _LIBRARIES = (
     "docling-slim",
     "docling-core",
     "docling-parse",
+    "pdfplumber",
     "beautifulsoup4",
     "marko",
     "python-docx",
@@ -21,20 +23,26 @@ _LIBRARIES = (
     "openpyxl",
     "mail-parser",
     "charset-normalizer",
+    "pypdfium2",
+    "pytesseract",
+    "pillow",
 )
 
 _OPTIONS = (
-    "pdf=native-lines",
+    "pdf=rules",
     "html=sentences-before-heading",
     "md=title-from-front-matter",
     "txt=paragraphs",
     "eml=attachment-names",
     "office=footnotes,speaker-notes",
     "images=dropped",
+    # The program is named by its line only: Tesseract 5 takes in fixes with the system's updates, whose data has no version at all, and
+    # an index must not be out of date by each. Pages without OCR are in no index, so that installing it changes none either.
+    "ocr=tesseract-5",
 )
 
 
-def parser_spec() -> ParserSpec:
-    """The spec of the parser as installed."""
+def parser_spec(ocr: OcrConfig) -> ParserSpec:
+    """The spec of the parser as installed, with what the deployment chose about OCR."""
     libraries = (f"{name}={version(name)}" for name in _LIBRARIES)
-    return ParserSpec(ENGINE, ";".join((f"rules={RULES}", *libraries, *_OPTIONS)))
+    return ParserSpec(ENGINE, ";".join((f"rules={RULES}", *libraries, *_OPTIONS, *ocr.options)))

@@ -4,11 +4,17 @@ import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
 from pathlib import Path
+
+HOARD: list[bytearray] = []
 
 
 def double(directory: Path, number: int) -> int:
@@ -79,10 +85,81 @@ def complain(directory: Path, message: str) -> None:
         raise ValueError(message) from error
 
 
-def start_a_child_and_hang(directory: Path, pid_file: Path) -> None:
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
-    pid_file.write_text(str(child.pid))
+def start_a_child_and_hang(directory: Path) -> None:
+    child = subprocess.Popen(["sleep", "1000"])
+    (directory / "pid").write_text(str(child.pid))
     time.sleep(1_000)
+
+
+def spin(directory: Path) -> None:
+    """An endless loop that no other thread of the worker can interrupt."""
+    while True:
+        pass
+
+
+def burn(directory: Path, seconds: float) -> None:
+    until = time.process_time() + seconds
+    while time.process_time() < until:
+        pass
+
+
+def doze(directory: Path, seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def hoard(directory: Path, megabytes: int) -> int:
+    """Leave memory behind, as a leaking converter does."""
+    HOARD.append(bytearray(os.urandom(2**20) * megabytes))
+    return os.getpid()
+
+
+def misbehave(directory: Path, outside: Path) -> dict[str, str]:
+    """Try what a parse must not do; what became of each try."""
+    tries: dict[str, Callable[[], object]] = {
+        "socket": socket.socket,
+        "look up": lambda: socket.getaddrinfo("localhost", 80),
+        "url": lambda: urllib.request.urlopen("http://127.0.0.1:9/"),
+        "program": lambda: subprocess.run([sys.executable, "--version"]),
+        "shell": lambda: os.system("true"),
+        "fork": os.fork,
+        "write": lambda: outside.write_text("x"),
+        "write by way of": lambda: (directory / ".." / ".." / "x").write_text("x"),
+        "write through a link": lambda: _through_a_link(directory, outside),
+        "append": lambda: (outside.parent / "kept").open("a"),
+        "make": lambda: (outside.parent / "made").mkdir(),
+        "remove": lambda: (outside.parent / "kept").unlink(),
+        "remove in an open folder": lambda: os.unlink("kept", dir_fd=os.open(outside.parent, os.O_RDONLY)),
+        "move out": lambda: _move_out(directory, outside),
+        "read": lambda: (outside.parent / "kept").read_text(),
+        "write inside": lambda: (directory / "inside").write_text("x"),
+        "clear up inside": lambda: _clear_up(directory),
+        "given program": lambda: subprocess.run(["sleep", "0"], check=True),
+        "nothing": lambda: Path(os.devnull).write_text("x"),
+    }
+    ends = {}
+    for name, attempt in tries.items():
+        try:
+            attempt()
+            ends[name] = "done"
+        except OSError as error:
+            ends[name] = type(error.reason if isinstance(error, urllib.error.URLError) else error).__name__
+    return ends
+
+
+def _through_a_link(directory: Path, outside: Path) -> None:
+    (directory / "link").symlink_to(outside)
+    (directory / "link").write_text("x")
+
+
+def _move_out(directory: Path, outside: Path) -> None:
+    (directory / "goods").write_text("x")
+    (directory / "goods").rename(outside)
+
+
+def _clear_up(directory: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "a").mkdir()
+        Path(folder, "a", "b").write_text("x")
 
 
 def cannot_start() -> None:

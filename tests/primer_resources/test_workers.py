@@ -15,8 +15,10 @@ from typing import Any
 import psutil
 import pytest
 
-from primer_core.failures import SystemFault
-from primer_resources.workers import DIRECTORY_PREFIX, Call, Ending, Finished, WorkerLimits, WorkerPool
+from primer_core.failures import Reason, SystemFault
+from primer_resources.scratch import PREFIX
+from primer_resources.worker_faults import fault_of
+from primer_resources.workers import Call, Ending, Finished, WorkerLimits, WorkerPool
 
 HERE = Path(__file__).parent
 SECONDS = 20
@@ -203,11 +205,58 @@ def test_only_named_programs_are_found(make_pool: Any, poison: Any) -> None:
     assert found["soffice"] is None
 
 
-def test_a_time_limit_reaches_what_the_worker_started(make_pool: Any, poison: Any, tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-    ends = run(make_pool(workers=1, timeout=2.0), ("a", poison.start_a_child_and_hang, (pid_file,)))
-    assert ends["a"].ending is Ending.TIMED_OUT
-    assert are_gone([int(pid_file.read_text())])
+def test_a_time_limit_reaches_what_the_worker_started(make_pool: Any, poison: Any) -> None:
+    pool = make_pool(workers=1, timeout=2.0, programs=("sleep",))
+    for finished in pool.run(calls(("a", poison.start_a_child_and_hang, ()))):
+        assert finished.ending is Ending.TIMED_OUT
+        assert are_gone([int((finished.directory / "pid").read_text())])
+
+
+def test_an_endless_loop_ends_by_its_cpu_time_and_not_by_the_clock(root: Path, poison: Any) -> None:
+    limits = WorkerLimits(1, 2**30, 100, timedelta(hours=1), cpu_time=timedelta(seconds=1))
+    pool: WorkerPool[str] = WorkerPool(limits)
+    ends = run(pool, ("a", poison.spin, ()), ("b", poison.double, (2,)), ("c", poison.spin, ()))
+    pool.close()
+    assert [ends[key].exit_code for key in "ac"] == [-signal.SIGXCPU] * 2
+    assert ends["b"].value == 4
+    fault = fault_of(ends["a"], "a.docx", limits)
+    assert fault is not None
+    assert fault.reason is Reason.PARSE_TIMEOUT
+    assert "a.docx took more of the processor's time than 1 s; raise PRIMER_PARSE_CPU_TIME" in fault.message
+
+
+def test_cpu_time_is_counted_for_each_task_alone(root: Path, poison: Any) -> None:
+    pool: WorkerPool[str] = WorkerPool(WorkerLimits(1, 2**30, 100, timedelta(seconds=60), cpu_time=timedelta(seconds=1)))
+    ends = run(pool, *[(str(number), poison.burn, (0.4,)) for number in range(5)])
+    pool.close()
+    assert [ends[str(number)].ending for number in range(5)] == [Ending.RETURNED] * 5
+
+
+def test_a_larger_file_may_take_longer(root: Path, poison: Any) -> None:
+    limits = WorkerLimits(1, 2**30, 100, timedelta(seconds=1), per_megabyte=timedelta(seconds=60))
+    pool: WorkerPool[str] = WorkerPool(limits)
+    tasks = [Call("small", poison.doze, (2.0,)), Call("large", poison.doze, (2.0,), size=2**20)]
+    ends = {finished.key: finished.ending for finished in pool.run(iter(tasks))}
+    pool.close()
+    assert ends == {"small": Ending.TIMED_OUT, "large": Ending.RETURNED}
+
+
+def test_a_worker_is_replaced_when_it_has_grown(root: Path, poison: Any) -> None:
+    pool: WorkerPool[str] = WorkerPool(WorkerLimits(1, 2**31, 100, timedelta(seconds=60), growth_bytes=100 * 2**20))
+    ends = run(pool, *[(str(n), poison.hoard, (size,)) for n, size in enumerate((40, 40, 40, 1))])
+    pool.close()
+    pids = [ends[str(n)].value for n in range(4)]
+    assert pids[0] == pids[1] == pids[2] != pids[3]
+
+
+def test_a_task_can_reach_no_network_start_no_program_and_write_nowhere_else(make_pool: Any, poison: Any, tmp_path: Path) -> None:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "kept").write_text("words")
+    found = run(make_pool(programs=("sleep",)), ("a", poison.misbehave, (folder / "written",)))["a"].value
+    allowed = {"read", "write inside", "clear up inside", "given program", "nothing"}
+    assert found == {name: "done" if name in allowed else "PermissionError" for name in found}
+    assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("kept", "words")]
 
 
 def test_workers_that_cannot_start_are_the_systems_fault(make_pool: Any, poison: Any) -> None:
@@ -228,6 +277,7 @@ OWNER = """
 import sys
 from datetime import timedelta
 import poison_tasks
+from primer_resources.scratch import PREFIX
 from primer_resources.workers import Call, WorkerLimits, WorkerPool
 pool = WorkerPool(WorkerLimits(2, 2**30, 100, timedelta(seconds=600)))
 calls = [Call(n, poison_tasks.my_pid, ()) for n in range(2)] + [Call(n, poison_tasks.hang_holding_the_lock, ()) for n in range(2)]
@@ -243,10 +293,10 @@ def test_workers_die_with_a_killed_parent_and_the_next_pool_clears_up(make_pool:
         lines = [owner.stdout.readline() for _ in range(2)]
         pids = [int(pid) for line in lines for pid in line.split()]
         assert pids
-        assert len(list(root.glob(f"{DIRECTORY_PREFIX}*"))) == 1
+        assert len(list(root.glob(f"{PREFIX}*"))) == 1
         owner.kill()
     assert are_gone(pids)
-    left = set(root.glob(f"{DIRECTORY_PREFIX}*"))
+    left = set(root.glob(f"{PREFIX}*"))
     assert len(left) == 1
     run(make_pool(), ("a", poison.double, (1,)))
     assert not [place for place in left if place.exists()]

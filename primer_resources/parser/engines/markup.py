@@ -6,6 +6,7 @@ Characters are decoded here and handed over as UTF-8.
 import csv
 import io
 import re
+from html import escape
 
 from docling.backend.csv_backend import CsvDocumentBackend
 from docling.backend.email_backend import EmailDocumentBackend
@@ -16,15 +17,20 @@ from docling.datamodel.base_models import InputFormat
 from docling_core.types.doc import ContentLayer, DocItemLabel, DoclingDocument, DocumentOrigin, TextItem
 
 from primer_core.failures import DocumentFault
-from primer_core.routing import Format, utf16_without_mark
+from primer_core.routing import Format
 from primer_resources.parser.engines.simple import convert
 from primer_resources.parser.engines.source import Converted, Source
-from primer_resources.parser.text import decode, split_front_matter
+from primer_resources.parser.nesting import flatten
+from primer_resources.parser.text import decode, mail_bytes
+from primer_resources.parser.wiki import Page, split_page
 
 LEAST_WORDS_BEFORE_HEADING = 8
 """Docling takes all before a page's first heading for furniture. A text item of so many words that is no link is a sentence, and stays."""
 
 _LEVEL_ONE = re.compile(r"(?:\A|\n)(?:# |[^\n]+\n=+[ \t]*(?:\n|\Z)|<h1\b)", re.IGNORECASE)
+_TITLED = re.compile(r"<(?:h1|title)\b", re.IGNORECASE)
+_END_TAG_WITH_MORE = re.compile(r"</(script|style)\s+[^<>]*>", re.IGNORECASE)
+"""It ends the element in every browser; html.parser would read on to the end of the page."""
 _BASE64_LINES = re.compile(r"(?:^[A-Za-z0-9+/]{60,}={0,2}$\n?){3,}(?:^[A-Za-z0-9+/]+={0,2}$)?", re.MULTILINE)
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
@@ -34,14 +40,16 @@ def read_markup(source: Source) -> Converted:
     raw = source.path.read_bytes()
     match source.format:
         case Format.HTML:
-            return Converted(read_html(decode(raw, is_markup=True), source))
+            page = split_page(decode(raw, is_markup=True), is_html=True)
+            return Converted(read_html(page, source), metadata=page.metadata)
         case Format.MD:
-            return Converted(read_markdown(decode(raw), source))
+            page = split_page(decode(raw))
+            return Converted(read_markdown(page, source), metadata=page.metadata)
         case Format.CSV:
             return Converted(read_csv(decode(raw), source))
         case Format.EML:
             options = EmailBackendOptions.model_validate({"list_attachments": True})
-            document = convert(_as_mail(raw), InputFormat.EMAIL, EmailDocumentBackend, source, options)
+            document = convert(mail_bytes(raw), InputFormat.EMAIL, EmailDocumentBackend, source, options)
             drop_encoded(document)
             return Converted(document)
         case _:
@@ -56,9 +64,13 @@ def drop_encoded(document: DoclingDocument) -> None:
             item.orig = item.text
 
 
-def read_html(text: str, source: Source) -> DoclingDocument:
-    """An HTML page. The byte order mark makes the parser take UTF-8 whatever the page declares."""
-    document = convert(text.encode("utf-8-sig", "replace"), InputFormat.HTML, HTMLDocumentBackend, source)
+def read_html(page: Page, source: Source) -> DoclingDocument:
+    """An HTML page, headed by its front matter's title where nothing else heads it. The byte order mark makes the parser take UTF-8
+    whatever the page declares."""
+    text = _END_TAG_WITH_MORE.sub(r"</\1>", page.body)
+    if page.title and not _TITLED.search(text):
+        text = f"<h1>{escape(page.title)}</h1>\n{text}"
+    document = convert(flatten(text).encode("utf-8-sig", "replace"), InputFormat.HTML, HTMLDocumentBackend, source)
     keep_sentences_before_heading(document)
     return document
 
@@ -81,9 +93,8 @@ def _in_footer(document: DoclingDocument, item: TextItem) -> bool:
     return False
 
 
-def read_markdown(text: str, source: Source) -> DoclingDocument:
+def read_markdown(page: Page, source: Source) -> DoclingDocument:
     """A Markdown page. Front matter is metadata; only its title is shown to readers, so it heads a page without a level one heading."""
-    page = split_front_matter(text)
     body = page.body
     if page.title and not _LEVEL_ONE.search(body):
         body = f"# {' '.join(page.title.split())}\n\n{body}"
@@ -114,10 +125,3 @@ def read_text(text: str, source: Source) -> DoclingDocument:
         if paragraph.strip():
             document.add_text(label=DocItemLabel.TEXT, text=paragraph.strip("\n").rstrip())
     return document
-
-
-def _as_mail(raw: bytes) -> bytes:
-    """Mail is ASCII with its encodings inside; one that was saved as UTF-16 or with a mark is turned back."""
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")) or utf16_without_mark(raw):
-        return decode(raw).encode("utf-8", "replace")
-    return raw

@@ -8,14 +8,18 @@ from docling_core.types.doc import ContentLayer, DocItemLabel, DoclingDocument
 
 from primer_core.routing import Format
 from primer_resources.parser.archives import check_zip
+from primer_resources.parser.drawings import add_drawn_words
 from primer_resources.parser.engines.simple import convert
 from primer_resources.parser.engines.source import Converted, Source
 from primer_resources.parser.office_mend import mend_office
+from primer_resources.parser.part_limits import check_parts
+from primer_resources.parser.sheets import mend_sheets
 
 
 def read_office(source: Source) -> Converted:
     """Convert an office file. Slides and sheets are its pages. Raises DocumentFault (truncated, corrupt, encrypted, too_large)."""
     check_zip(source.path, source.name)
+    check_parts(source.path, source.name, source.format)
     data = mend_office(source.path.read_bytes())
     match source.format:
         case Format.DOCX:
@@ -24,6 +28,11 @@ def read_office(source: Source) -> Converted:
             document = convert(data, InputFormat.PPTX, MsPowerpointDocumentBackend, source)
         case _:
             document = convert(data, InputFormat.XLSX, MsExcelDocumentBackend, source)
+    if source.format is Format.PPTX:
+        add_drawn_words(document, source.path, "ppt/presentation.xml")
+    elif source.format is Format.XLSX:
+        mend_sheets(document)
+        add_drawn_words(document, source.path, "xl/workbook.xml")
     keep_notes(document, source.format)
     return Converted(document, None if source.format is Format.DOCX else len(document.pages))
 

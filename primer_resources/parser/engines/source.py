@@ -1,13 +1,16 @@
 """What an engine is given and what it gives."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from docling_core.types.doc import DoclingDocument
 
 from primer_core.reviews import ReviewPage
 from primer_core.routing import Format
+from primer_resources.parser.ocr.config import OcrConfig
 
 _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
 
@@ -15,12 +18,13 @@ _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file to convert: where its bytes are, the document's own name (for messages), what it is, the pages that a person let
-    through, and a name that cannot mislead (made of the format, so that the same content gives the same output whatever it is called)."""
+    through, how pages are read by OCR, and a name that cannot mislead (made of the format, so that the same content gives the same output whatever it is called)."""
 
     path: Path
     name: str
     format: Format
     accepted_pages: frozenset[int] = frozenset()
+    ocr: OcrConfig = OcrConfig()
 
     @property
     def plain_name(self) -> str:
@@ -34,9 +38,10 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A DoclingDocument, the number of pages that the file has by a count of its own (None where the format has none), and the pages
-    that were read too badly to stand in the document."""
+    """A DoclingDocument, the number of pages that the file has by a count of its own (None where the format has none), the pages that
+    were read too badly to stand in the document, and what the file says of itself besides its text (plain JSON values)."""
 
     document: DoclingDocument
     pages: int | None = None
     reviews: tuple[ReviewPage, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=dict)

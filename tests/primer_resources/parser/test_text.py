@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primer_resources.parser.text import Page, declared_codec, decode, split_front_matter
+from primer_resources.parser.text import declared_codec, decode
 
 FRENCH = "L'été était très chaud à Noël, et le prix était de 15,50 € pour le garçon."
 RUSSIAN = (
@@ -64,20 +64,3 @@ def test_any_bytes_become_text_that_can_be_stored(raw: bytes, is_markup: bool) -
 def test_utf8_is_never_mistaken(text: str) -> None:
     if not text.startswith("\ufeff"):
         assert decode(text.encode()) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("---\ntitle: Leave\ntags: [a]\n---\n\nBody\n", Page("Leave", "\nBody\n")),
-        ('---\ntitle: "Colon: inside"\n---\nBody', Page("Colon: inside", "Body")),
-        ("---\nlayout: page\n...\nBody", Page("", "Body")),
-        ("---\ntitle: {{ page }} broken: [\n---\nBody", Page("{{ page }} broken: [", "Body")),
-        ("---\n---\nBody", Page("", "---\n---\nBody")),
-        ("Body first\n---\ntitle: x\n---\n", Page("", "Body first\n---\ntitle: x\n---\n")),
-        ("---\n\nA rule, then prose.\n\n---\n", Page("", "---\n\nA rule, then prose.\n\n---\n")),
-        ("", Page("", "")),
-    ],
-)
-def test_front_matter_is_parted_from_the_page(text: str, expected: Page) -> None:
-    assert split_front_matter(text) == expected
