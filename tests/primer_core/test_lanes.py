@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primer_core.lanes import FEW_CHARACTERS, MOST_PAGES, FastLane, Lane, SlowTime, is_scan, lane_at_fetch
+from primer_core.lanes import MOST_PAGES, FastLane, Lane, SlowTime, lane_at_fetch
 from primer_core.routing import Format
 
 FAST = FastLane(file_bytes=1_000, pages=10)
@@ -22,12 +22,6 @@ TIME = SlowTime(timedelta(minutes=5), timedelta(seconds=20))
 )
 def test_pictures_and_large_files_are_slow_from_the_start(format_: Format, size: int, lane: Lane) -> None:
     assert lane_at_fetch(format_, size, FAST) is lane
-
-
-def test_a_page_is_a_scan_when_it_has_a_picture_and_hardly_a_word() -> None:
-    assert is_scan(FEW_CHARACTERS - 1, has_picture=True)
-    assert not is_scan(FEW_CHARACTERS, has_picture=True)
-    assert not is_scan(0, has_picture=False), "a blank page needs no OCR"
 
 
 def test_900_pages_get_their_time_and_a_small_file_of_unknown_pages_gets_little() -> None:

@@ -58,7 +58,7 @@ def test_work_that_turns_out_slow_changes_lanes_and_spends_no_attempt(world: Wor
     job_id = waiting_document(world, "scan.pdf", Lane.FAST)
     held = claim(world, Lane.FAST)
     with world.catalog.database.begin() as connection:
-        world.catalog.parses.leave_to_slow_lane(connection, HASHES["one"], SlowWork("page 1 is a scan", 12))
+        world.catalog.parses.leave_to_slow_lane(connection, HASHES["one"], SlowWork("page 1 needs OCR", 12))
         world.catalog.jobs.put_back(connection, PARSE, held, "run-a", Lane.SLOW)
     row = world.job_row(job_id)
     assert (row.lane, row.state, row.attempts, row.lease_owner) == ("slow", State.PENDING_PARSE, 0, None)

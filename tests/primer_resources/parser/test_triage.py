@@ -1,11 +1,12 @@
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from primer_core.lanes import FastLane, SlowWork
+from primer_core.lanes import FastLane, SlowTime, SlowWork
 from primer_resources.parser.base import ParseRequest
-from primer_resources.parser.docling_parser import PREPARE, DoclingParser
+from primer_resources.parser.docling_parser import PREPARE, PROGRAMS, DoclingParser
 from primer_resources.parser.triage import slow_work
 from primer_resources.workers import WorkerLimits, WorkerPool
 from tests.primer_resources.parser.conftest import MEMORY, Make
@@ -21,7 +22,7 @@ def triage(tmp_path: Path, data: bytes) -> SlowWork | None:
 
 
 def test_one_scanned_page_among_others_makes_a_document_slow(make: Make, tmp_path: Path) -> None:
-    assert triage(tmp_path, make.pdf(WORDS, "picture", WORDS)) == SlowWork("page 2 is a scan", 3)
+    assert triage(tmp_path, make.pdf(WORDS, "picture", WORDS)) == SlowWork("page 2 needs OCR", 3)
 
 
 @pytest.mark.parametrize("pages", [(WORDS,) * 5, ("",), ("Page 1",)])
@@ -51,22 +52,16 @@ def test_scans_of_the_corpus_are_slow_and_its_handbooks_are_not(corpus: Path) ->
 
 def test_the_fast_lane_hands_a_scan_over_and_the_slow_one_takes_it(make: Make, tmp_path: Path) -> None:
     """Through real workers: one pool, asked as either lane."""
-    from datetime import timedelta
-
-    from primer_core.lanes import SlowTime
-
     (tmp_path / "mixed.pdf").write_bytes(make.pdf(WORDS, "picture"))
     (tmp_path / "note.md").write_bytes(b"# Note\n\nThe ferry leaves at nine.")
     requests = [ParseRequest(name, tmp_path / name, name) for name in ("mixed.pdf", "note.md")]
-    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(1, MEMORY, 100, timedelta(seconds=120)), PREPARE)
+    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(1, MEMORY, 100, timedelta(seconds=120)), PREPARE, PROGRAMS)
+    lanes = (FAST, SlowTime(timedelta(minutes=2), timedelta(seconds=1)))
     try:
-        fast = {outcome.content_hash: outcome for outcome in DoclingParser(pool, 2, FAST).parse_many(requests)}
-        slow = {
-            o.content_hash: o for o in DoclingParser(pool, 2, SlowTime(timedelta(minutes=2), timedelta(seconds=1))).parse_many(requests)
-        }
+        fast, slow = ({o.content_hash: o for o in DoclingParser(pool, 2, lane=lane).parse_many(requests)} for lane in lanes)
     finally:
         pool.close()
     handed = fast["mixed.pdf"]
-    assert (handed.parsed, handed.fault, handed.slow) == (None, None, SlowWork("page 2 is a scan", 2))
+    assert (handed.parsed, handed.fault, handed.slow) == (None, None, SlowWork("page 2 needs OCR", 2))
     assert fast["note.md"].parsed is not None
     assert all(outcome.slow is None and outcome.parsed is not None for outcome in slow.values())
