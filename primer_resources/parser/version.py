@@ -6,7 +6,7 @@ from primer_core.recipe import ParserSpec
 
 ENGINE = "docling"
 
-RULES = 1
+RULES = 2
 """Raised whenever a change in this package changes the output for any document: decoding, mending, what is kept or dropped."""
 
 _LIBRARIES = (
