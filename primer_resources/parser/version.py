@@ -15,6 +15,7 @@ _LIBRARIES = (
     "docling-core",
     "docling-parse",
     "beautifulsoup4",
+    "lxml",
     "marko",
     "python-docx",
     "python-pptx",
@@ -26,10 +27,11 @@ _LIBRARIES = (
 _OPTIONS = (
     "pdf=native-lines",
     "html=sentences-before-heading",
+    "pages=front-matter,template-codes",
     "md=title-from-front-matter",
     "txt=paragraphs",
     "eml=attachment-names",
-    "office=footnotes,speaker-notes",
+    "office=footnotes,speaker-notes,drawings,hidden-sheets",
     "images=dropped",
 )
 
