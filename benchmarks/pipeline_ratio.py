@@ -52,7 +52,7 @@ def _gather(folder: Path | None, count: int, target: Path) -> list[Path]:
 
 def _primer(folder: Path, home: Path) -> tuple[float, dict[str, int]]:
     environment = os.environ | {"PRIMER_HOME": str(home)}
-    command = [sys.executable, "-m", "primer.cli.main"]
+    command = [sys.executable, "-m", "primer.cli.launch"]
     for words in (["init"], ["source", "add", str(folder), "--name", "bench", "--groups", "all"]):
         subprocess.run([*command, *words], env=environment, check=True, stdout=subprocess.DEVNULL)
     before = _cpu_seconds()

@@ -1,4 +1,5 @@
 """Runs whose process died: the next process on the same machine closes them, and gives back the pool slots that they hold.
+Runs of a process that is told to stop: it closes them itself, and gives back what they hold in the catalog as well.
 
 Dagster frees the slots of a run that its daemon sees end. Nobody sees the end of a run that was killed inside `primer sync`, and two of
 those would keep a pool's slots for ever, so that every later sync waited.
@@ -10,6 +11,7 @@ import socket
 import dagster as dg
 import psutil
 
+from primer_resources.catalog.catalog import Catalog
 from primer_sensors.runs import ACTIVE
 
 PROCESS_TAG = "primer/process"
@@ -33,6 +35,16 @@ def close_dead_runs(instance: dg.DagsterInstance) -> None:
             holder = instance.get_run_by_id(run_id)
             if holder is None or holder.is_finished:
                 storage.free_concurrency_slots_for_run(run_id)
+
+
+def give_back_own_runs(instance: dg.DagsterInstance, catalog: Catalog) -> None:
+    """Close the runs under way in this process and put back their jobs, lanes and sources, so that nobody waits for their leases."""
+    for run in instance.get_runs(filters=dg.RunsFilter(statuses=ACTIVE, tags={PROCESS_TAG: process_tag()})):
+        for holding in (catalog.jobs, catalog.lanes, catalog.sources):
+            holding.release(run.run_id)
+        catalog.holders.end(run.run_id)
+        instance.report_run_canceled(run, message="the process of this run was told to stop")
+        instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
 
 
 def _is_gone(tag: str) -> bool:

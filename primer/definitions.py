@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_assets.source_documents import source_documents
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.clock import SystemClock
@@ -14,6 +15,7 @@ from primer_resources.document_store import DocumentStore
 from primer_resources.settings import Settings, load_settings
 from primer_resources.toolkit import Toolkit
 from primer_sensors.index_sweep_sensor import GRID_ASSETS, index_sweep_sensor
+from primer_sensors.slow_parse_sensor import slow_parse_sensor
 from primer_sensors.source_sync_sensor import source_sync_sensor
 
 
@@ -62,8 +64,8 @@ def _resources() -> dict[str, Any]:
 def build_defs(overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, toolkit, connectors, checkpoint)."""
     return dg.Definitions(
-        assets=[source_documents, *GRID_ASSETS],
-        sensors=[source_sync_sensor, index_sweep_sensor],
+        assets=[source_documents, slow_parsed_elements, *GRID_ASSETS],
+        sensors=[source_sync_sensor, index_sweep_sensor, slow_parse_sensor],
         resources={**_resources(), **(overrides or {})},
         executor=dg.in_process_executor,
     )

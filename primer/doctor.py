@@ -1,14 +1,16 @@
 """`primer doctor`: what is wrong with the deployment and its surroundings, each check with what to do about it."""
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from primer.workspace import Workspace
 from primer_core.failures import PrimerError
-from primer_resources.settings import load_settings
+from primer_resources.settings import load_settings, unknown_variables
 
 LEAST_FREE_GB = 2
 
@@ -37,13 +39,27 @@ def diagnose() -> list[Check]:
         workspace = Workspace(load_settings())
     except PrimerError as error:
         return [Check("settings", Severity.ERROR, str(error))]
-    checks: list[Callable[[Workspace], Iterator[Check]]] = [_python, _home, _catalog, _model, _programs, _instance, _sources, _queue]
+    checks: list[Callable[[Workspace], Iterator[Check]]] = [
+        _python,
+        _settings,
+        _home,
+        _catalog,
+        _model,
+        _programs,
+        _instance,
+        _sources,
+        _queue,
+    ]
     found: list[Check] = []
+    said: set[str] = set()
     try:
         for check in checks:
             try:
                 found.extend(check(workspace))
             except PrimerError as error:
+                if str(error) in said:
+                    continue  # what is missing for one check is missing for others too
+                said.add(str(error))
                 found.append(Check(check.__name__.strip("_"), Severity.ERROR, str(error)))
     finally:
         workspace.close()
@@ -54,6 +70,12 @@ def _python(_workspace: Workspace) -> Iterator[Check]:
     version = ".".join(str(part) for part in sys.version_info[:3])
     fits = sys.version_info[:2] == (3, 11)
     yield Check("python", Severity.OK if fits else Severity.ERROR, version, "" if fits else "use Python 3.11")
+
+
+def _settings(_workspace: Workspace) -> Iterator[Check]:
+    for name, meant in unknown_variables(os.environ).items():
+        remedy = f"did you mean {meant}?" if meant else "unset it, unless another program set it for itself"
+        yield Check("settings", Severity.WARNING, f"{name} is no setting and has no effect", remedy)
 
 
 def _home(workspace: Workspace) -> Iterator[Check]:
@@ -106,7 +128,11 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
     if not sources:
         yield Check("sources", Severity.WARNING, "none", "add one with `primer source add PATH --groups GROUP`")
     for source in sources:
-        if source.last_error:
+        root = source.settings.get("root")
+        if root is not None and not Path(str(root)).is_dir():
+            remedy = f"mount it, or `primer source set {source.source_id} --path FOLDER`"
+            yield Check(f"source {source.source_id}", Severity.ERROR, f"its folder {root} is not there", remedy)
+        elif source.last_error:
             yield Check(f"source {source.source_id}", Severity.WARNING, source.last_error)
         elif source.held_count:
             message = f"{source.held_count} deletes are held"

@@ -8,12 +8,15 @@ import dagster as dg
 
 from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
+from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_core.failures import PrimerError
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
-from primer_sensors.runs import RANGE_END, RANGE_START, SOURCE_TAG, SWEEP_TAG, sweep_tag
+from primer_sensors.runs import SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
+_OURS = {"PrimerError", "SystemFault", "LeaseLost", "Transient", "Deferred"}
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+"""What a run prints here: its errors are told once, by the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,11 @@ class Materialiser:
 
     def sweep(self, sweep: Sweep) -> None:
         """One sweep of a range of buckets. Raises PrimerError with the failed step's own words."""
-        first, last = (f"{bucket}|{sweep.index_version}" for bucket in (sweep.first, sweep.last))
-        keys = [key for asset in GRID_ASSETS for key in asset.keys]
-        self._run(keys, {SWEEP_TAG: sweep_tag(sweep), RANGE_START: first, RANGE_END: last}, None)
+        self._run([key for asset in GRID_ASSETS for key in asset.keys], sweep_tags(SWEEP_TAG, sweep), None)
+
+    def slow_parse(self, sweep: Sweep) -> None:
+        """One run of the slow lane over a range of buckets. Raises PrimerError with the failed step's own words."""
+        self._run(list(slow_parsed_elements.keys), sweep_tags(SLOW_SWEEP_TAG, sweep), None)
 
     def _run(self, keys: list[dg.AssetKey], tags: Mapping[str, str], partition: str | None) -> dict[str, Any]:
         close_dead_runs(self.instance)
@@ -63,5 +68,8 @@ def _first_failure(result: dg.ExecuteInProcessResult) -> str:
             while error is not None and error.cause is not None:
                 error = error.cause
             if error is not None:
-                return f"step {event.step_key} failed: {error.message.strip().splitlines()[-1]}"
+                words = error.message.strip().splitlines()[-1]
+                if error.cls_name in _OURS:  # its text is written for people; Dagster puts the class's name before it
+                    return words.split(": ", 1)[-1]
+                return f"step {event.step_key} failed: {words}"
     return f"run {result.run_id} failed; see it in Dagster's UI"

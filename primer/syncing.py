@@ -3,14 +3,16 @@ another process did meanwhile counts as well."""
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Event, Thread
 from typing import Any
 
 from primer.materialise import Materialiser
+from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.jobs import Waiting
 from primer_resources.settings import Settings
 from primer_sensors.sweeps import Sweep
 
@@ -22,16 +24,17 @@ POLL_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """One source's sync: WORDS and FIGURES by name, seconds, and what people should know."""
+    """One source's sync: WORDS and FIGURES by name, seconds, what people should know, and why it could not be listed (None: it was)."""
 
     source: str
     counts: dict[str, int]
     seconds: float
     notes: tuple[str, ...] = field(default=())
+    error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The counted words and figures with the seconds."""
-        return {"source": self.source, **self.counts, "seconds": round(self.seconds, 2), "notes": list(self.notes)}
+        return {"source": self.source, **self.counts, "seconds": round(self.seconds, 2), "notes": list(self.notes), "error": self.error}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +47,15 @@ class Syncing:
     on_progress: Callable[[str, int, int], None]
 
     def run(self, source_ids: Sequence[str]) -> list[SyncResult]:
-        """Sync the sources one after the other, then index what waits for them."""
+        """List the sources one after the other, then index what waits for them. One that cannot be listed stops no other."""
         began, started_at = time.monotonic(), self.catalog.now()
         listings = {}
         for source_id in source_ids:
             self.on_progress(f"listing {source_id}", 0, 0)
-            listings[source_id] = self.materialiser.source(source_id)
+            try:
+                listings[source_id] = self.materialiser.source(source_id)
+            except PrimerError as error:
+                listings[source_id] = {"error": str(error)}
         self._sweep_until_done(source_ids)
         seconds = time.monotonic() - began
         return [self._result(source_id, listings[source_id], started_at, seconds) for source_id in source_ids]
@@ -64,12 +70,19 @@ class Syncing:
                 before = self.catalog.jobs.standing(source_ids)
                 for sweep in self._waiting_sweeps(purges=first):
                     self.materialiser.sweep(sweep)
-                if not first and self.catalog.jobs.standing(source_ids) == before:
+                if self.catalog.jobs.standing(source_ids) == before and not self._parse_slow(source_ids) and not first:
                     ended.wait(POLL_S)  # another process holds the lanes, or a backoff runs
                 first = False
         finally:
             ended.set()
             watcher.join()
+
+    def _parse_slow(self, source_ids: Sequence[str]) -> bool:
+        """One run of the slow lane, once the sweeps can do no more. Returns False where nothing of the sources waits there."""
+        sweeps = _ranges(self.catalog.jobs.waiting_slow(source_ids))
+        for sweep in sweeps[:1]:
+            self.materialiser.slow_parse(sweep)
+        return bool(sweeps)
 
     def _watch(self, source_ids: Sequence[str], total: int, ended: Event) -> None:
         """Tell how far the sources are, while the sweeps run."""
@@ -80,18 +93,23 @@ class Syncing:
 
     def _waiting_sweeps(self, purges: bool) -> list[Sweep]:
         """One range an index version over all that waits; purges alone are worth one sweep and no more."""
-        waiting: dict[str, list[str]] = defaultdict(list)
-        for row in self.catalog.jobs.waiting(self.settings.purge_grace):
-            if row.jobs or (purges and row.purges):
-                waiting[row.index_version].append(row.bucket)
-        return [Sweep(version, min(buckets), max(buckets)) for version, buckets in sorted(waiting.items())]
+        return _ranges(row for row in self.catalog.jobs.waiting(self.settings.purge_grace) if row.jobs or (purges and row.purges))
 
     def _result(self, source_id: str, listing: dict[str, Any], since: datetime, seconds: float) -> SyncResult:
         figures = self.catalog.lookup.figures(source_id, since)
         counts = {word: int(figures[word] if word in figures else listing.get(word, 0)) for word in (*WORDS, *FIGURES)}
+        counts["failed"] += int(listing.get("still_unreadable", 0))
         notes = [str(problem) for problem in (*listing.get("problems", []), *listing.get("notices", []))]
         if listing.get("taken_by_another_run"):
             notes.append(f"source {source_id} is being synced by another run; nothing was listed here")
         if counts["held"]:
             notes.append(str(listing["deletes"]))
-        return SyncResult(source_id, counts, seconds, tuple(notes))
+        return SyncResult(source_id, counts, seconds, tuple(notes), listing.get("error"))
+
+
+def _ranges(waiting: Iterable[Waiting]) -> list[Sweep]:
+    """One range an index version, over all its buckets where something waits."""
+    buckets: dict[str, list[str]] = defaultdict(list)
+    for row in waiting:
+        buckets[row.index_version].append(row.bucket)
+    return [Sweep(version, min(names), max(names)) for version, names in sorted(buckets.items())]

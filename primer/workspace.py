@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.resources import files
 from random import SystemRandom
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
@@ -53,12 +53,15 @@ class Workspace:
     def instance(self) -> "dg.DagsterInstance":
         """Dagster's instance in the home. Raises PrimerError unless `primer init` has made it."""
         import dagster as dg
+        from dagster._core.instance.ref import InstanceRef
 
         home = self.settings.dagster_home
         if not (home / INSTANCE_FILE).is_file():
-            raise PrimerError(f"{home} holds no {INSTANCE_FILE}; run `primer init`")
+            raise PrimerError(f"there is no {INSTANCE_FILE} in {home}; run `primer init`")
         os.environ["DAGSTER_HOME"] = str(home)
-        return dg.DagsterInstance.from_config(str(home))
+        # Steps in this process print nothing that matters, and capturing it would cost four more processes a step.
+        quiet: Any = {"compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}}
+        return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=quiet))
 
     @property
     def reader(self) -> Reader:
@@ -101,12 +104,16 @@ class Workspace:
             except IntegrityError:  # Dagster looks and then inserts: another process added a key in between
                 self.instance.add_dynamic_partitions(name, keys)
 
+    def has_opened(self, name: str) -> bool:
+        """Whether "catalog", "instance" or "toolkit" was used, and so made."""
+        return name in self.__dict__
+
     def close(self) -> None:
         """End child processes, writers and connections."""
         for name in ("toolkit", "catalog"):
-            if name in self.__dict__:
+            if self.has_opened(name):
                 getattr(self, name).close()
-        if "instance" in self.__dict__:
+        if self.has_opened("instance"):
             self.instance.dispose()
 
 

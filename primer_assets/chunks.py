@@ -8,6 +8,7 @@ import dagster as dg
 from primer_assets.grid_asset import grid_asset
 from primer_assets.stage_run import StageRun, Tally, drain, plain_errors
 from primer_core.chunks import Chunk, diff_chunks
+from primer_core.reviews import output_version
 from primer_core.stages import CHUNK
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.jobs import Job
@@ -19,8 +20,9 @@ from primer_resources.toolkit import Toolkit
 
 @grid_asset(
     group="documents",
-    deps=["parsed_elements"],
+    deps=["parsed_elements", "slow_parsed_elements"],
     pool="parse",
+    kind="docling",
     description="Passages of each document, with heading path and pages. New, kept and gone are against what the indexes hold now.",
 )
 def chunks(
@@ -38,7 +40,16 @@ def chunks(
 
 
 def _chunk(run: StageRun, batch: list[Job], tally: Tally) -> None:
-    parser, chunker = run.version.recipe.parser.version, run.version.recipe.chunker.version
+    by_accepted: dict[str, list[Job]] = defaultdict(list)
+    for job in batch:
+        by_accepted[job.accepted_pages].append(job)
+    for accepted_pages, jobs in by_accepted.items():
+        _chunk_outputs(run, output_version(run.version.recipe.parser.version, accepted_pages), jobs, tally)
+
+
+def _chunk_outputs(run: StageRun, parser: str, batch: list[Job], tally: Tally) -> None:
+    """Chunk what a parser version gave (`parser`, with the pages that a person let through)."""
+    chunker = run.version.recipe.chunker.version
     by_content: dict[str, list[Job]] = defaultdict(list)
     for job in batch:
         by_content[job.content_hash or ""].append(job)
@@ -48,7 +59,7 @@ def _chunk(run: StageRun, batch: list[Job], tally: Tally) -> None:
             _finish(run, jobs, run.store.get_chunks(content_hash, parser, chunker), tally)
         else:
             missing.append(content_hash)
-    for outcome in run.tools.chunker.chunk_many(_requests(run, missing, by_content)) if missing else ():
+    for outcome in run.tools.chunker.chunk_many(_requests(run, parser, missing, by_content)) if missing else ():
         jobs = by_content[outcome.content_hash]
         if outcome.fault is None:
             run.store.put_chunks(outcome.content_hash, parser, chunker, outcome.chunks)
@@ -59,11 +70,11 @@ def _chunk(run: StageRun, batch: list[Job], tally: Tally) -> None:
             tally.fail(outcome.fault)
 
 
-def _requests(run: StageRun, missing: list[str], by_content: dict[str, list[Job]]) -> Iterator[ChunkRequest]:
+def _requests(run: StageRun, parser: str, missing: list[str], by_content: dict[str, list[Job]]) -> Iterator[ChunkRequest]:
     """Parsed documents, read one by one as the workers ask for them."""
     titles = run.catalog.parses.titles([by_content[content_hash][0].doc_id for content_hash in missing])
     for content_hash in missing:
-        document = run.store.get_document(content_hash, run.version.recipe.parser.version)
+        document = run.store.get_document(content_hash, parser)
         yield ChunkRequest(content_hash, document, titles[by_content[content_hash][0].doc_id])
 
 

@@ -15,9 +15,9 @@ SYSTEM_RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONEN
 
 
 def grid_asset(
-    *, group: str, deps: Sequence[str], pool: str, description: str, freshness: dg.FreshnessPolicy | None = None
+    *, group: str, deps: Sequence[str], pool: str, description: str, kind: str, freshness: dg.FreshnessPolicy | None = None
 ) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
-    """An asset partitioned by bucket and index version, in a pool, whose step Dagster retries."""
+    """An asset partitioned by bucket and index version, in a pool, whose step Dagster retries. `kind` is what makes or keeps it."""
     return dg.asset(
         partitions_def=GRID,
         backfill_policy=dg.BackfillPolicy.multi_run(MAX_PARTITIONS_PER_RUN),
@@ -25,7 +25,7 @@ def grid_asset(
         group_name=group,
         deps=list(deps),
         pool=pool,
-        kinds={"python"},
+        kinds={"python", kind},
         description=description,
         freshness_policy=freshness,
     )

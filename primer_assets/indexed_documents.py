@@ -29,6 +29,7 @@ FRESH = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=24), warn_win
     group="indexes",
     deps=["vector_index", "keyword_index"],
     pool="index",
+    kind="sql",
     freshness=FRESH,
     description="Documents that both indexes hold whole. A document changes here in one transaction: readers see it before or after, "
     "never mixed. Rows that no reader can need any more are purged.",

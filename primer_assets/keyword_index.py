@@ -19,6 +19,7 @@ from primer_resources.toolkit import Toolkit
     group="indexes",
     deps=["chunks", "vector_index"],
     pool="index",
+    kind="tantivy",
     description="The same rows in the Tantivy shard of each bucket: ids and searchable text, no stored text.",
 )
 def keyword_index(

@@ -47,7 +47,10 @@ def source_documents(
         lease, began_at = settings.lease, catalog.now()
         with Heartbeat(lease, lambda: catalog.holders.beat(owner, lease), lambda: catalog.sources.renew(owner, lease)):
             try:
-                sync = SourceSync(catalog, store, connectors.open(source), source, scan, epoch, versions, settings.buckets, confirms_held)
+                connector = connectors.open(source)
+                sync = SourceSync(
+                    catalog, store, connector, source, scan, epoch, versions, settings.buckets, confirms_held, settings.fast_lane
+                )
                 decision = sync.run()
             except PrimerError as error:
                 catalog.sources.finish(source.source_id, epoch, None, None, str(error))

@@ -5,7 +5,6 @@ which documents vanished and may stand there under a new path. Memory stays flat
 """
 
 import json
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,6 +18,7 @@ from primer_core import ids
 from primer_core.buckets import bucket_of
 from primer_core.delete_guard import DeleteDecision, Verdict, decide_deletes, vanishing_digest
 from primer_core.failures import DocumentFault, Reason, Transient
+from primer_core.lanes import FastLane, Lane, lane_at_fetch
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.stages import FETCH, Operation
 from primer_core.sync_report import SyncReport
@@ -30,6 +30,7 @@ from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import Access, Connector, Fetched, ListedItem
 from primer_resources.document_store import DocumentStore
 from primer_resources.parser.sniffing import sniff_file
+from primer_resources.scratch import Scratch
 
 LISTED_A_BATCH = 500
 FETCHED_A_BATCH = 50
@@ -39,17 +40,17 @@ TRIES = 3
 RACY = timedelta(seconds=2)
 """A file changed this shortly before the last good sync began, or since, may have changed again within one tick of its file
 system's clock (FAT: 2 s)."""
-FAST = "fast"
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What reading an item gave: its content and kind, or the fault that it has."""
+    """What reading an item gave: its content, kind and lane, or the fault that it has."""
 
     item: ListedItem
     fetched: Fetched | None
     mime: str | None
     fault: DocumentFault | None
+    lane: Lane = Lane.FAST
 
 
 @dataclass(slots=True)
@@ -65,6 +66,7 @@ class SourceSync:
     versions: Sequence[str]
     buckets: int
     confirms_held: bool
+    fast: FastLane
     report: SyncReport = field(default_factory=SyncReport)
     problems: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
@@ -77,16 +79,14 @@ class SourceSync:
         """List, settle, delete. Returns what was decided on the documents that the listing no longer showed."""
         self._acls = self.catalog.acls.of_source(self.source.source_id)
         known_before = self.catalog.documents.living(self.source.source_id)
-        with tempfile.TemporaryDirectory(prefix="primer-sync-") as folder:
-            work = Path(folder)
-            with (work / "new.jsonl").open("w+", encoding="utf-8") as spool:
-                listing = self.connector.list()
-                for batch in _batches(listing, LISTED_A_BATCH):
-                    self._settle_known(batch, spool, work)
-                self.problems, self.notices, self.skipped = listing.problems, listing.notices, listing.skipped
-                spool.seek(0)
-                for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
-                    self._settle_new(batch, work)
+        with Scratch() as work, (work / "new.jsonl").open("w+", encoding="utf-8") as spool:
+            listing = self.connector.list()
+            for batch in _batches(listing, LISTED_A_BATCH):
+                self._settle_known(batch, spool, work)
+            self.problems, self.notices, self.skipped = listing.problems, listing.notices, listing.skipped
+            spool.seek(0)
+            for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
+                self._settle_new(batch, work)
         return self._settle_vanished(known_before)
 
     def _settle_known(self, batch: list[ListedItem], spool: TextIO, work: Path) -> None:
@@ -135,6 +135,7 @@ class SourceSync:
         if read.fault is not None and document.reason == read.fault.reason:
             self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
             self.report.unchanged += 1
+            self.report.still_unreadable += 1
             return
         if fetched is not None and fetched.content_hash == document.content_hash:
             self._move(connection, item, fetched.fingerprint, document)
@@ -214,7 +215,7 @@ class SourceSync:
             version.source_version,
             version.content_hash,
             bucket or "",
-            FAST,
+            read.lane,
             Operation.UPSERT,
             place.event_time,
         )
@@ -236,7 +237,7 @@ class SourceSync:
                 document.source_version,
                 document.content_hash,
                 document.bucket,
-                FAST,
+                Lane.FAST,
                 Operation.ACL,
                 self.catalog.database.clock.now(),
             )
@@ -315,8 +316,9 @@ class SourceSync:
             for read in reads:
                 if read.fetched is not None and read.mime is not None:
                     key = self.store.content_key(read.fetched.content_hash)
-                    self.catalog.documents.add_content(connection, read.fetched.content_hash, read.fetched.size, read.mime, FAST, key)
-        return reads
+                    self.catalog.documents.add_content(connection, read.fetched.content_hash, read.fetched.size, read.mime, read.lane, key)
+        lanes = self.catalog.parses.lanes({read.fetched.content_hash for read in reads if read.fetched is not None})
+        return [read if read.fetched is None else replace(read, lane=lanes[read.fetched.content_hash]) for read in reads]
 
     def _read(self, item: ListedItem, document: KnownDocument | None, target: Path) -> Read:
         """Fetch into the store, unless nobody knows who may see it.
@@ -336,11 +338,11 @@ class SourceSync:
             except Transient as error:
                 changing = str(error)
                 continue
-            mime = sniff_file(target, item.title).mime
+            sniffed = sniff_file(target, item.title)
             self.store.put_content(target, fetched.content_hash)
             target.unlink()
             self.report.bytes_read += fetched.size
-            return Read(item, fetched, mime, None)
+            return Read(item, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, fetched.size, self.fast))
         return Read(item, None, None, DocumentFault(Reason.CHANGING, changing))
 
 
@@ -352,7 +354,7 @@ def delete_documents(
     went = set(catalog.documents.tombstone(connection, gone, scan, now))
     for document in gone:
         if document.doc_id in went:
-            job = NewJob(document.doc_id, source_id, document.source_version, None, document.bucket or "", FAST, Operation.DELETE, now)
+            job = NewJob(document.doc_id, source_id, document.source_version, None, document.bucket or "", Lane.FAST, Operation.DELETE, now)
             if document.bucket is None:
                 catalog.jobs.supersede(connection, document.doc_id, now)
             else:

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from primer_assets.partitions import grid_scope
+from primer_core.chunks import Chunk
 from primer_core.failures import PrimerError, SystemFault
+from primer_core.lanes import Lane
+from primer_core.reviews import output_version
 from primer_core.stages import Stage
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
@@ -87,12 +90,20 @@ class StageRun:
             lambda: catalog.lanes.renew(owner, lease),
         )
 
-    def claims(self, stage: Stage, buckets: Sequence[str]) -> Iterator[list[Job]]:
-        """Batches of claimed jobs until none waits or the run has had its share; the next sweep goes on."""
+    def chunks_of(self, content_hash: str, accepted_pages: str) -> tuple[Chunk, ...]:
+        """The chunk set of a content, as it was parsed with the pages that a person let through (their label)."""
+        recipe = self.version.recipe
+        return self.store.get_chunks(content_hash, output_version(recipe.parser.version, accepted_pages), recipe.chunker.version)
+
+    def claims(self, stage: Stage, buckets: Sequence[str], lane: Lane | None = None, size: int | None = None) -> Iterator[list[Job]]:
+        """Batches of claimed jobs until none waits or the run has had its share; the next sweep goes on.
+
+        With a lane, only that one's; `size` is how many jobs a claim takes, the setting's when None.
+        """
         taken = 0
         while buckets and taken < self.settings.run_documents:
-            limit = min(self.settings.claim_batch, self.settings.run_documents - taken)
-            batch = self.catalog.jobs.claim(stage, self.version.name, buckets, self.owner, self.settings.lease, limit)
+            limit = min(size or self.settings.claim_batch, self.settings.run_documents - taken)
+            batch = self.catalog.jobs.claim(stage, self.version.name, buckets, self.owner, self.settings.lease, limit, lane)
             if not batch:
                 return
             taken += len(batch)

@@ -21,6 +21,7 @@ from primer_resources.toolkit import Toolkit
     group="indexes",
     deps=["embeddings"],
     pool="index",
+    kind="lancedb",
     description="Rows of new passages in the LanceDB table of this index version. They count only after the flip in indexed_documents.",
 )
 def vector_index(

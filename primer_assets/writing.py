@@ -35,10 +35,9 @@ def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:
     """The write of one job whose generation is open. A permission change writes the passages that the rows hold; a delete writes none."""
     if job.generation is None or job.acl_id is None:
         raise SystemFault(f"job {job.job_id} of document {job.doc_id} has no open generation, so its rows would be wrong")
-    recipe = run.version.recipe
-    content = state.content_hash if job.operation is Operation.ACL else job.content_hash
-    gone = job.operation is Operation.DELETE or content is None
-    made = () if gone else run.store.get_chunks(content or "", recipe.parser.version, recipe.chunker.version)
+    source: WriteState | Job = state if job.operation is Operation.ACL else job
+    gone = job.operation is Operation.DELETE or source.content_hash is None
+    made = () if gone else run.chunks_of(source.content_hash or "", source.accepted_pages)
     if job.operation is Operation.ACL:
         made = tuple(chunk for chunk in made if chunk.id_in(job.doc_id) in state.manifest)
     rewrite = state.acl_id is not None and state.acl_id != job.acl_id

@@ -97,6 +97,6 @@ def decide_deletes(
         return DeleteDecision(Verdict.APPLY, (much, "an operator approved this very set"), None)
     if previously_held == digest:
         return DeleteDecision(Verdict.APPLY, (much, "a second complete listing agrees on this very set"), None)
-    fix = "held until the next complete listing agrees or an operator approves; see that the source is mounted and whole"
+    fix = "held until the next complete listing agrees; see that the source is mounted and whole"
     changed = ("the set differs from the one held before",) if previously_held is not None else ()
     return DeleteDecision(Verdict.HOLD, (much, *changed, fix), digest)

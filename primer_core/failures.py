@@ -22,6 +22,7 @@ class Reason(StrEnum):
     TRUNCATED = "truncated"
     EMPTY = "empty"
     OCR_BELOW_BAR = "ocr_below_bar"
+    OCR_UNAVAILABLE = "ocr_unavailable"
     ACL_UNREADABLE = "acl_unreadable"
     PARSE_TIMEOUT = "parse_timeout"
     PARSE_MEMORY = "parse_memory"
@@ -38,17 +39,18 @@ class Reason(StrEnum):
 NEXT_ACTION: dict[Reason, str] = {
     Reason.TOO_LARGE: "split the file, or raise the size limit and retry",
     Reason.ENCRYPTED: "save the file without a password and sync again",
-    Reason.UNSUPPORTED_FORMAT: "convert the file to a supported format (html, md, txt, csv, docx, pptx, xlsx, eml, pdf)",
+    Reason.UNSUPPORTED_FORMAT: "convert the file to a supported format (html, md, txt, csv, docx, pptx, xlsx, eml, pdf or a picture)",
     Reason.CORRUPT: "open and save the file again, or remove it",
     Reason.TRUNCATED: "upload the whole file again",
-    Reason.EMPTY: "nothing to index: the file holds no text (a scan needs OCR)",
+    Reason.EMPTY: "nothing to index: the file holds no text, and no picture of any",
     Reason.OCR_BELOW_BAR: "review the pages, or scan again at 300 dpi",
+    Reason.OCR_UNAVAILABLE: "install tesseract-ocr (`apt-get install tesseract-ocr`), then `primer dlq retry`",
     Reason.ACL_UNREADABLE: "let the connector read the permissions and sync again",
     Reason.PARSE_TIMEOUT: "raise the parse time limit and retry, or simplify the file",
     Reason.PARSE_MEMORY: "raise the parse memory limit and retry, or split the file",
     Reason.PARSE_CRASH: "the parser died on this file; report it, or save the file in another format",
     Reason.INCOMPLETE: "some pages could not be read; save the file again, or raise the limits and retry",
-    Reason.UNREADABLE: "grant read permission on the file and sync again",
+    Reason.UNREADABLE: "the error says what stands in the way: grant read permission, mend or remove the link, or move out what is no file",
     Reason.SYMLINK_LOOP: "remove the link that points back to itself",
     Reason.OUTSIDE_ROOT: "the link leaves the source's folder: move the file inside, or add its folder as a source",
     Reason.NAME_NOT_UTF8: "rename the file to a valid UTF-8 name",

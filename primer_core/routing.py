@@ -29,12 +29,13 @@ class Format(StrEnum):
     XLSX = "xlsx"
     EML = "eml"
     PDF = "pdf"
+    IMAGE = "image"
     ENCRYPTED_OFFICE = "encrypted_office"
     LEGACY_OFFICE = "legacy_office"
     OPEN_DOCUMENT = "open_document"
     RTF = "rtf"
     EPUB = "epub"
-    IMAGE = "image"
+    OTHER_IMAGE = "other_image"
     MEDIA = "media"
     ARCHIVE = "archive"
     JSON = "json"
@@ -44,7 +45,7 @@ class Format(StrEnum):
 
 
 PARSED = frozenset(
-    {Format.HTML, Format.MD, Format.TXT, Format.CSV, Format.DOCX, Format.PPTX, Format.XLSX, Format.EML, Format.PDF},
+    {Format.HTML, Format.MD, Format.TXT, Format.CSV, Format.DOCX, Format.PPTX, Format.XLSX, Format.EML, Format.PDF, Format.IMAGE},
 )
 """Formats that a parser takes."""
 
@@ -70,6 +71,7 @@ MIME: dict[Format, str] = {
     Format.RTF: "application/rtf",
     Format.EPUB: "application/epub+zip",
     Format.IMAGE: "image/unknown",
+    Format.OTHER_IMAGE: "image/unknown",
     Format.MEDIA: "application/x-media",
     Format.ARCHIVE: "application/x-archive",
     Format.JSON: "application/json",
@@ -106,15 +108,17 @@ _MAGIC: tuple[tuple[int, bytes, Format, str], ...] = (
     (0, b"{\\rtf", Format.RTF, "application/rtf"),
     (0, b"\x89PNG\r\n\x1a\n", Format.IMAGE, "image/png"),
     (0, b"\xff\xd8\xff", Format.IMAGE, "image/jpeg"),
-    (0, b"GIF87a", Format.IMAGE, "image/gif"),
-    (0, b"GIF89a", Format.IMAGE, "image/gif"),
+    (0, b"GIF87a", Format.OTHER_IMAGE, "image/gif"),
+    (0, b"GIF89a", Format.OTHER_IMAGE, "image/gif"),
     (0, b"II*\x00", Format.IMAGE, "image/tiff"),
     (0, b"MM\x00*", Format.IMAGE, "image/tiff"),
+    (0, b"II+\x00", Format.IMAGE, "image/tiff"),
+    (0, b"MM\x00+", Format.IMAGE, "image/tiff"),
     (8, b"WEBP", Format.IMAGE, "image/webp"),
     (8, b"WAVE", Format.MEDIA, "audio/wav"),
     (8, b"AVI ", Format.MEDIA, "video/x-msvideo"),
     (4, b"ftypM4A", Format.MEDIA, "audio/mp4"),
-    (4, b"ftyphei", Format.IMAGE, "image/heic"),
+    (4, b"ftyphei", Format.OTHER_IMAGE, "image/heic"),
     (4, b"ftyp", Format.MEDIA, "video/mp4"),
     (0, b"ID3", Format.MEDIA, "audio/mpeg"),
     (0, b"OggS", Format.MEDIA, "audio/ogg"),
@@ -127,6 +131,9 @@ _MAGIC: tuple[tuple[int, bytes, Format, str], ...] = (
     (0, b"\x28\xb5\x2f\xfd", Format.ARCHIVE, "application/zstd"),
     (257, b"ustar", Format.ARCHIVE, "application/x-tar"),
 )
+
+_BMP = re.compile(rb"BM.{4}\x00{4}", re.DOTALL)
+"""A bitmap's mark alone is two letters that a text may begin with; its reserved bytes are not."""
 
 _OLE_STREAMS: tuple[tuple[str, Format, str], ...] = (
     # Office wraps an encrypted OOXML file in an OLE container under this name ([MS-OFFCRYPTO] 1.3.2); it must be asked first.
@@ -204,6 +211,8 @@ def sniff(head: bytes, members: Sequence[str], name: str) -> Sniffed:
     for offset, magic, format_, mime in _MAGIC:
         if head.startswith(magic, offset):
             return Sniffed(format_, mime)
+    if _BMP.match(head):
+        return Sniffed(Format.IMAGE, "image/bmp")
     text = decode_head(head)
     if text is None:
         return _as(Format.PDF if PDF_MAGIC in head[:PDF_MAGIC_WITHIN] else Format.UNKNOWN)

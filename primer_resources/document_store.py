@@ -1,4 +1,4 @@
-"""The document store: source bytes, parsed documents and chunk sets, each an object under the hash of what made it.
+"""The document store: source bytes, parsed documents, chunk sets and pictures of pages to review, each under the hash of what made it.
 
 Objects are written by create-only put and never changed. Formats are what the ecosystem reads: bytes as they came,
 DoclingDocument JSON (zstd), elements and chunk sets as Parquet.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 READ_BYTES = 1 << 20
 _PAGES = b"primer.pages"
+_REVIEWS = "reviews"
 _ELEMENTS = pa.schema(
     [
         ("order", pa.int32()),
@@ -130,6 +131,20 @@ class DocumentStore:
         table = self._table(_chunks_key(content_hash, parser_version, chunker_version))
         lists = ("heading_path", "pages")
         return tuple(Chunk(**(row | {name: tuple(row[name]) for name in lists})) for row in table.to_pylist())
+
+    def put_picture(self, content_hash: str, parser_version: str, page: int, region: int, png: bytes) -> str:
+        """Store the picture of a page to review, or of a region of it. Returns the object's key."""
+        key = f"{_REVIEWS}/{content_hash[:2]}/{content_hash}/{recipe_key(parser_version)}/{page}-{region}.png"
+        self._create(key, png)
+        return key
+
+    def get_picture(self, key: str) -> bytes:
+        """A picture by its key. Raises SystemFault where it is gone."""
+        return self._get(key)
+
+    def locate(self, key: str) -> str:
+        """Where an object is, for people: a path in a local store."""
+        return f"{self._place}/{key}"
 
     def _exists(self, key: str) -> bool:
         try:

@@ -7,6 +7,7 @@ from datetime import datetime
 from primer_core.chunks import Chunk
 from primer_core.failures import Transient
 from primer_core.fusion import reciprocal_rank_fusion
+from primer_core.reviews import output_version
 from primer_core.visibility import TwoFlips, generation_as_of, is_visible
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
@@ -91,7 +92,7 @@ class Reader:
         for hit, _ in hits:
             wanted.setdefault(hit.doc_id, set()).add(hit.chunk_id)
         for doc_id, chunk_ids in wanted.items():
-            passages[doc_id] = self._passages(doc_id, chunk_ids, gate.documents[doc_id].contents)
+            passages[doc_id] = self._passages(doc_id, chunk_ids, gate.documents[doc_id].outputs)
         results = []
         for hit, score in hits:
             document, chunk = gate.documents[hit.doc_id], passages[hit.doc_id].get(hit.chunk_id)
@@ -113,14 +114,15 @@ class Reader:
             )
         return results
 
-    def _passages(self, doc_id: str, chunk_ids: Collection[str], contents: Sequence[str]) -> dict[str, Chunk]:
+    def _passages(self, doc_id: str, chunk_ids: Collection[str], outputs: Sequence[tuple[str, str]]) -> dict[str, Chunk]:
         """chunk_id → chunk, from the present chunk set, and from the one before where a hit is of the generation before."""
         recipe = self._version.recipe
         found: dict[str, Chunk] = {}
-        for content_hash in contents:
+        for content_hash, accepted_pages in outputs:
             if found.keys() >= set(chunk_ids):
                 break
-            chunks = self._store.get_chunks(content_hash, recipe.parser.version, recipe.chunker.version)
+            parsed = output_version(recipe.parser.version, accepted_pages)
+            chunks = self._store.get_chunks(content_hash, parsed, recipe.chunker.version)
             found = {chunk.id_in(doc_id): chunk for chunk in chunks} | found
         return found
 

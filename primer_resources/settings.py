@@ -3,16 +3,21 @@
 Durations carry a unit ("90s", "5m", "2h", "7d" or ISO 8601 such as "PT90S"); a bare number is refused.
 """
 
+import os
 import re
 import tomllib
+from collections.abc import Mapping
 from datetime import timedelta
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from primer_core.failures import PrimerError
+from primer_core.lanes import FastLane, SlowTime
+from primer_core.recognised import DEFAULT_BAR
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
@@ -35,12 +40,29 @@ def _duration(value: Any) -> Any:
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 
 
+def _not_empty(value: Any) -> Any:
+    if str(value) == "":
+        raise ValueError("it is empty, which would be the working directory; name a folder, or unset it for ./.primer")
+    return value
+
+
+def _languages(value: Any) -> Any:
+    names = tuple(re.split(r"[+,\s]+", value.strip())) if isinstance(value, str) else tuple(value)
+    for name in names:
+        if not re.fullmatch(r"(?:script/)?[A-Za-z][A-Za-z_]{1,30}", str(name)):
+            raise ValueError(f"{name!r} is no language of Tesseract; write them as eng or eng+deu+chi_sim")
+    return names
+
+
+Languages = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_languages)]
+
+
 class Settings(BaseSettings):
     """All settings, with the defaults of a laptop without a network."""
 
     model_config = SettingsConfigDict(env_prefix="PRIMER_", extra="forbid", frozen=True)
 
-    home: Path = Path(".primer")
+    home: Annotated[Path, BeforeValidator(_not_empty)] = Path(".primer")
     database_url: str = ""
     """SQLAlchemy URL of the catalog; empty is SQLite in the home. Postgres: postgresql+psycopg://…"""
     tenant: str = "default"
@@ -76,7 +98,24 @@ class Settings(BaseSettings):
     """Documents after which a parse worker is replaced, since converters leak a little a document."""
     parse_worker_growth_mb: Annotated[int, Field(ge=64)] = 1024
     """A parse worker that holds so much more than when it was ready is replaced, whatever its number of documents."""
+    ocr_languages: Languages = ("eng",)
+    """What scanned pages are written in, as Tesseract names it, joined by "+". Each costs time, and the first one wins a tie."""
+    ocr_bar: Annotated[float, Field(ge=0, le=1)] = DEFAULT_BAR
+    """A page with a smaller share of its text in words that OCR is sure of waits for a review."""
     max_file_mb: Annotated[int, Field(ge=1)] = 200
+
+    fast_file_mb: Annotated[int, Field(ge=1)] = 25
+    """Larger files are parsed in the slow lane. So are pictures and PDF files with a scanned page."""
+    fast_pages: Annotated[int, Field(ge=1)] = 300
+    """PDF files with more pages are parsed in the slow lane."""
+    slow_parse_workers: Annotated[int, Field(ge=1)] = 1
+    slow_parse_timeout: Duration = timedelta(seconds=300)
+    """Wall time of one document in the slow lane, beside that of its pages."""
+    slow_parse_page_timeout: Duration = timedelta(seconds=20)
+    """Wall time that each page of it adds: OCR takes about 2.5 CPU seconds a page, and a busy machine several times that."""
+    slow_parse_memory_mb: Annotated[int, Field(ge=2048)] = 10_240
+    slow_run_time: Duration = timedelta(minutes=20)
+    """How long a run of the slow lane takes up more documents; the next run goes on."""
 
     poll_interval: Duration = timedelta(seconds=20)
     """Default time between two syncs of a source."""
@@ -91,6 +130,9 @@ class Settings(BaseSettings):
     """Documents a claim."""
     run_documents: Annotated[int, Field(ge=1)] = 200
     """Documents one run takes through a stage before it ends and the next sweep goes on."""
+    run_passages: Annotated[int, Field(ge=1)] = 1000
+    """New passages that one run embeds before it writes what it has: about two minutes on one core. Small documents go first, so a huge
+    one is embedded over several runs and holds up nobody."""
     sweep_ranges: Annotated[int, Field(ge=1)] = 2
     """Most runs that the sweep sensor keeps under way at once."""
 
@@ -106,6 +148,16 @@ class Settings(BaseSettings):
         """What wins: arguments, then the environment, then primer.toml in the home."""
         home = {**env_settings(), **init_settings()}.get("home", ".primer")
         return init_settings, env_settings, TomlConfigSettingsSource(settings_cls, Path(str(home)) / FILE_NAME)
+
+    @property
+    def fast_lane(self) -> FastLane:
+        """What the fast lane takes."""
+        return FastLane(self.fast_file_mb * 2**20, self.fast_pages)
+
+    @property
+    def slow_time(self) -> SlowTime:
+        """How long a document may take in the slow lane."""
+        return SlowTime(self.slow_parse_timeout, self.slow_parse_page_timeout)
 
     @property
     def catalog_url(self) -> str:
@@ -125,7 +177,31 @@ def load_settings(**overrides: Any) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise PrimerError(f"{FILE_NAME} in PRIMER_HOME is no valid TOML: {error}; mend the line, or remove it") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "_".join(str(part) for part in first["loc"]).upper()
-        rule = str(first["msg"]).removeprefix("Value error, ")
-        raise PrimerError(f"setting PRIMER_{name} = {first['input']!r} is not valid: {rule}") from error
+        raise PrimerError(_explain(error, overrides)) from error
+
+
+def unknown_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Variables that look like settings and are none → what may have been meant ("" where nothing is near).
+
+    They are told and not refused: Kubernetes puts variables of its own beside them for a service called primer.
+    """
+    prefix = Settings.model_config["env_prefix"]
+    names = {prefix + name.upper() for name in Settings.model_fields}
+    unknown = sorted(name for name in environment if name.startswith(prefix) and name not in names)
+    return {name: next(iter(get_close_matches(name, names, 1)), "") for name in unknown}
+
+
+def _explain(error: ValidationError, overrides: Mapping[str, Any]) -> str:
+    """The first fault on one line: where the value stands, what it is, the rule, the fix."""
+    first = error.errors()[0]
+    name = "_".join(str(part) for part in first["loc"][:1])
+    if first["type"] == "extra_forbidden":
+        near = next(iter(get_close_matches(name, Settings.model_fields, 1)), None)
+        return f"{FILE_NAME}: {name!r} is no setting; " + (
+            f"did you mean {near!r}?" if near else "remove it, or see the settings in the README"
+        )
+    variable = f"{Settings.model_config['env_prefix']}{name.upper()}"
+    place = name if name in overrides else variable if variable in os.environ else f"{FILE_NAME}: {name}"
+    rule = str(first["msg"]).removeprefix("Value error, ")
+    rule = f"{rule[:1].lower()}{rule[1:]}"
+    return f"setting {place} = {first['input']!r} is not valid: {rule}; change it or remove it"

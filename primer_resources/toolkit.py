@@ -20,7 +20,9 @@ class Tools:
     """One index version's tools."""
 
     pool: WorkerPool[Any]
+    slow_pool: WorkerPool[Any]
     parser: Parser
+    slow_parser: Parser
     chunker: ChunkService
     embedder: Embedder
     cache: EmbeddingCache
@@ -40,11 +42,12 @@ class Toolkit:
         """The recipe that the settings and the installed libraries make. Raises PrimerError where the model cannot be loaded."""
         from primer_resources.chunker.factory import open_chunker
         from primer_resources.embedder.model import describe_model, resolve_model
+        from primer_resources.parser.ocr.config import ocr_config
         from primer_resources.parser.version import parser_spec
 
         settings = self._settings
         model = describe_model(resolve_model(settings.embedding_model), settings.chunk_max_tokens)
-        return Recipe(parser_spec(), open_chunker(settings).spec, model)
+        return Recipe(parser_spec(ocr_config(settings)), open_chunker(settings).spec, model)
 
     def of(self, version: IndexVersion) -> Tools:
         """The tools of an index version. Raises PrimerError where the installed libraries make another recipe than the one sealed."""
@@ -63,14 +66,18 @@ class Toolkit:
         from primer_resources.embedder.cache import LanceEmbeddingCache
         from primer_resources.embedder.sentence_transformer import open_embedder
         from primer_resources.keyword_index.tantivy_index import TantivyKeywordIndex
-        from primer_resources.parser.docling_parser import DoclingParser, open_worker_pool
+        from primer_resources.parser.docling_parser import DoclingParser, open_slow_pool, open_worker_pool
+        from primer_resources.parser.ocr.config import ocr_config
         from primer_resources.vector_index.lance_index import LanceVectorIndex
 
         home, recipe = self._settings.home.resolve(), version.recipe
-        pool = open_worker_pool(self._settings)
+        ocr, most = ocr_config(self._settings), self._settings.max_file_mb
+        pool, slow_pool = open_worker_pool(self._settings), open_slow_pool(self._settings)
         return Tools(
             pool=pool,
-            parser=DoclingParser(pool, self._settings.max_file_mb),
+            slow_pool=slow_pool,
+            parser=DoclingParser(pool, most, ocr, self._settings.fast_lane),
+            slow_parser=DoclingParser(slow_pool, most, ocr, self._settings.slow_time),
             chunker=WorkerChunker(pool, self._settings),
             embedder=open_embedder(self._settings),
             cache=LanceEmbeddingCache(str(home / "embeddings"), recipe.embedding.version),
@@ -82,5 +89,6 @@ class Toolkit:
         """End what the tools hold: child processes and index writers."""
         for tools in self._tools.values():
             tools.pool.close()
+            tools.slow_pool.close()
             tools.keywords.close()
         self._tools.clear()

@@ -27,7 +27,8 @@ def fault_of(finished: Finished[Any], name: str, limits: WorkerLimits) -> Docume
         case Ending.RETURNED:
             return None
         case Ending.TIMED_OUT:
-            return _overdue(name, "was not finished within", limits.wall_of(finished.size), "PRIMER_PARSE_TIMEOUT")
+            allowed = timedelta(seconds=round(finished.seconds, 1))
+            return _overdue(name, "was not finished within", allowed, f"{limits.settings}_TIMEOUT")
         case Ending.DIED:
             return _death(finished, name, limits)
         case Ending.RAISED:
@@ -42,7 +43,7 @@ def _memory(name: str, limits: WorkerLimits) -> DocumentFault:
     megabytes = limits.memory_bytes // 2**20
     return DocumentFault(
         Reason.PARSE_MEMORY,
-        f"{name} needs more than the {megabytes} MB a parse worker has; raise PRIMER_PARSE_MEMORY_MB, or split the file",
+        f"{name} needs more than the {megabytes} MB a parse worker has; raise {limits.settings}_MEMORY_MB, or split the file",
     )
 
 
@@ -50,7 +51,7 @@ def _death(finished: Finished[Any], name: str, limits: WorkerLimits) -> Document
     code = finished.exit_code or 0
     allowed = limits.cpu_of(finished.size)
     if code == -signal.SIGXCPU and allowed is not None:
-        return _overdue(name, "took more of the processor's time than", allowed, "PRIMER_PARSE_CPU_TIME")
+        return _overdue(name, "took more of the processor's time than", allowed, f"{limits.settings}_CPU_TIME")
     # Nobody but the kernel's out-of-memory killer sends SIGKILL here: our own kills are time-outs.
     if code == -signal.SIGKILL or _OUT_OF_MEMORY.search(finished.stderr):
         return _memory(name, limits)

@@ -12,16 +12,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from fcntl import LOCK_EX, LOCK_NB, flock
 from itertools import count
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -32,6 +29,7 @@ import psutil
 
 from primer_core.failures import SystemFault
 from primer_core.size_limits import by_size
+from primer_resources.scratch import Scratch
 
 K = TypeVar("K")
 
@@ -40,8 +38,6 @@ START_SECONDS = 180.0
 
 STDERR_TAIL = 4_000
 """Characters of a dead worker's last words that are kept: the reason of an abort stands there and nowhere else."""
-
-DIRECTORY_PREFIX = "primer-workers-"
 
 CHILD_ENVIRONMENT: Mapping[str, str] = {
     # OpenMP starts a thread a core in every child, which makes several children slower than one.
@@ -59,6 +55,7 @@ CHILD_ENVIRONMENT: Mapping[str, str] = {
 @dataclass(frozen=True, slots=True)
 class WorkerLimits:
     """What a worker may use. `memory_bytes` bounds its address space, `tasks` is after how many it is replaced.
+    `settings` is what the names of the settings behind them begin with, for messages.
 
     A task may take `timeout` of wall time and `cpu_time` of the processor's (None: no bound but the wall's), each with `per_megabyte`
     of its file more and at most `longest`. A worker that holds `growth_bytes` more than when it was ready is replaced.
@@ -68,6 +65,7 @@ class WorkerLimits:
     memory_bytes: int
     tasks: int
     timeout: timedelta
+    settings: str = "PRIMER_PARSE"
     cpu_time: timedelta | None = None
     per_megabyte: timedelta = timedelta(0)
     longest: timedelta = timedelta(hours=1)
@@ -86,12 +84,13 @@ class WorkerLimits:
 class Call(Generic[K]):
     """One task: `function(directory, *args)`, where `directory` is private to the task and gone once its result has been looked at.
     `function` is sent by name, so it must be importable; what it returns goes through a pipe, so big results belong in a file.
-    `size` is that of the file it works on in bytes, from which its time limits follow."""
+    `size` is that of the file it works on in bytes, from which its time limits follow; `timeout` is a wall time of its own instead."""
 
     key: K
     function: Callable[..., object]
     args: tuple[object, ...]
     size: int = 0
+    timeout: timedelta | None = None
 
 
 class Ending(StrEnum):
@@ -150,8 +149,7 @@ class WorkerPool(Generic[K]):
         self._programs = programs
         self._clock = clock
         self._workers: list[_Worker[K]] = []
-        self._home: tempfile.TemporaryDirectory[str] | None = None
-        self._lock_descriptor: int | None = None
+        self._scratch: Scratch | None = None
         self._starter: ThreadPoolExecutor | None = None
         self._numbers = count()
         self._running = False
@@ -200,22 +198,9 @@ class WorkerPool(Generic[K]):
         if self._starter is not None:
             self._starter.shutdown()
             self._starter = None
-        if self._home is not None:
-            self._home.cleanup()
-            self._home = None
-        if self._lock_descriptor is not None:
-            os.close(self._lock_descriptor)
-            self._lock_descriptor = None
-
-    @contextmanager
-    def scratch(self) -> Iterator[Path]:
-        """A directory for files that are handed to tasks. It is removed on leaving, and by the next pool where this process was killed."""
-        directory = self._base() / f"scratch-{next(self._numbers)}"
-        directory.mkdir(mode=0o700)
-        try:
-            yield directory
-        finally:
-            shutil.rmtree(directory, ignore_errors=True)
+        if self._scratch is not None:
+            self._scratch.close()
+            self._scratch = None
 
     def _feed(self, source: Iterator[Call[K]], waiting: deque[Call[K]]) -> bool:
         """Give waiting calls to ready workers and start workers for the rest; whether anything is under way afterwards."""
@@ -247,7 +232,7 @@ class WorkerPool(Generic[K]):
             directory.rmdir()
             return False
         worker.call, worker.directory, worker.started = call, directory, self._clock()
-        worker.deadline = worker.started + self._limits.wall_of(call.size).total_seconds()
+        worker.deadline = worker.started + (call.timeout or self._limits.wall_of(call.size)).total_seconds()
         worker.tasks += 1
         return True
 
@@ -305,7 +290,7 @@ class WorkerPool(Generic[K]):
             last = stderr.strip().splitlines()[-1:] or [f"exit code {exit_code}"]
             raise SystemFault(
                 f"a worker could not start with {megabytes} MB of address space: {last[0]}; "
-                "raise PRIMER_PARSE_MEMORY_MB, or mend the installation",
+                f"raise {self._limits.settings}_MEMORY_MB, or mend the installation",
             )
         finished = self._finish(worker, Ending.DIED, exit_code=exit_code, stderr=stderr)
         self._discard(worker, keep_directory=True)
@@ -366,39 +351,15 @@ class WorkerPool(Generic[K]):
                 worker.process.kill()
 
     def _base(self) -> Path:
-        """The pool's own directory, made at first use. What pools of dead processes left behind is removed on the way."""
-        if self._home is None:
-            root = Path(tempfile.gettempdir())
-            _sweep(root)
-            self._home = tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=root, ignore_cleanup_errors=True)
-            home = Path(self._home.name)
-            # Locked first and named after, so that nobody's sweep meets it unlocked.
-            self._lock_descriptor = os.open(home / "lock.new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            flock(self._lock_descriptor, LOCK_EX | LOCK_NB)
-            (home / "lock.new").rename(home / "lock")
-            (home / "bin").mkdir()
+        """The pool's own folder, made at first use."""
+        if self._scratch is None:
+            self._scratch = Scratch()
+            (self._scratch.path / "bin").mkdir()
             for program in self._programs:
                 found = shutil.which(program)
                 if found:
-                    (home / "bin" / program).symlink_to(found)
-        return Path(self._home.name)
-
-
-def _sweep(root: Path) -> None:
-    """Remove pool directories whose owner is dead: its lock went with it. One that has no lock yet is just being made."""
-    for lock in root.glob(f"{DIRECTORY_PREFIX}*/lock"):
-        try:
-            descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
-        except OSError:
-            continue  # removed meanwhile, or another user's
-        try:
-            flock(descriptor, LOCK_EX | LOCK_NB)
-        except BlockingIOError:
-            continue
-        else:
-            shutil.rmtree(lock.parent, ignore_errors=True)
-        finally:
-            os.close(descriptor)
+                    (self._scratch.path / "bin" / program).symlink_to(found)
+        return self._scratch.path
 
 
 def _resident(pid: int) -> int:

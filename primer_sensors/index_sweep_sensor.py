@@ -10,12 +10,12 @@ from primer_assets.embeddings import embeddings
 from primer_assets.indexed_documents import indexed_documents
 from primer_assets.keyword_index import keyword_index
 from primer_assets.parsed_elements import parsed_elements
-from primer_assets.partitions import INDEX_VERSION, grid_key
+from primer_assets.partitions import INDEX_VERSION
 from primer_assets.vector_index import vector_index
 from primer_core.buckets import bucket_names
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.settings import Settings, load_settings
-from primer_sensors.runs import RANGE_END, RANGE_START, SWEEP_TAG, active_sweeps, sweep_tag
+from primer_sensors.runs import SWEEP_TAG, active_sweeps, sweep_tag, sweep_tags
 from primer_sensors.sweeps import plan_sweeps
 
 GRID_ASSETS = [parsed_elements, chunks, embeddings, vector_index, keyword_index, indexed_documents]
@@ -44,7 +44,7 @@ def index_sweep_sensor(
         count += row.jobs + row.purges
     if not waiting and now - last >= IDLE_SWEEP.total_seconds():
         waiting[catalog.deployments.live().name].update(names)
-    sweeps = plan_sweeps(waiting, active_sweeps(context.instance, catalog, settings.lease), names, settings.sweep_ranges)
+    sweeps = plan_sweeps(waiting, active_sweeps(context.instance, catalog, SWEEP_TAG, settings.lease), names, settings.sweep_ranges)
     if not sweeps:
         return dg.SkipReason("nothing waits" if not waiting else f"{count} jobs and purges wait for runs that are under way")
     known = set(context.instance.get_dynamic_partitions(INDEX_VERSION))
@@ -53,11 +53,7 @@ def index_sweep_sensor(
         run_requests=[
             dg.RunRequest(
                 run_key=f"{tick}:{sweep_tag(sweep)}",
-                tags={
-                    SWEEP_TAG: sweep_tag(sweep),
-                    RANGE_START: grid_key(sweep.first, sweep.index_version),
-                    RANGE_END: grid_key(sweep.last, sweep.index_version),
-                },
+                tags=sweep_tags(SWEEP_TAG, sweep),
             )
             for sweep in sweeps
         ],

@@ -6,10 +6,12 @@ from datetime import datetime, timedelta
 import dagster as dg
 from dagster import DagsterRunStatus
 
+from primer_assets.partitions import grid_key
 from primer_resources.catalog.catalog import Catalog
 from primer_sensors.sweeps import Sweep
 
 SWEEP_TAG = "primer/sweep"
+SLOW_SWEEP_TAG = "primer/slow_sweep"
 SOURCE_TAG = "primer/source"
 ACTIVE = [
     DagsterRunStatus.QUEUED,
@@ -58,6 +60,12 @@ def sweep_tag(sweep: Sweep) -> str:
     return f"{sweep.index_version}:{sweep.first}:{sweep.last}"
 
 
-def active_sweeps(instance: dg.DagsterInstance, catalog: Catalog, lease: timedelta) -> list[Sweep]:
-    """The sweeps that are queued or running."""
-    return [Sweep(*value.split(":")) for value in active_values(instance, catalog, SWEEP_TAG, lease)]
+def sweep_tags(tag: str, sweep: Sweep) -> dict[str, str]:
+    """The tags of a run over a sweep's range: which sweep it is, and the partitions that Dagster gives it."""
+    first, last = (grid_key(bucket, sweep.index_version) for bucket in (sweep.first, sweep.last))
+    return {tag: sweep_tag(sweep), RANGE_START: first, RANGE_END: last}
+
+
+def active_sweeps(instance: dg.DagsterInstance, catalog: Catalog, tag: str, lease: timedelta) -> list[Sweep]:
+    """The sweeps of a kind that are queued or running."""
+    return [Sweep(*value.split(":")) for value in active_values(instance, catalog, tag, lease)]

@@ -4,9 +4,11 @@ from typing import Annotated, Any
 
 import typer
 
-from primer.cli.output import JsonOption, out, print_json, print_table
+from primer.cli.output import JsonOption, out, print_json, print_table, visible
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
+from primer_core.reviews import output_version
+from primer_resources.catalog.deployments import IndexVersion
 
 DOC = Annotated[str, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path.")]
 
@@ -43,6 +45,7 @@ def status(
         "indexed_version",
         "chunks",
         "indexed_at",
+        "pages_to_review",
         "text_kept",
         "text_losses",
         "reason",
@@ -50,7 +53,7 @@ def status(
     ):
         value = getattr(found, name)
         if value is not None:
-            out.print(f"{name:16} {value}", markup=False)
+            out.print(f"{name:16} {visible(str(value))}", markup=False)
 
 
 def _overview(workspace: Workspace, json: bool) -> None:
@@ -73,6 +76,8 @@ def show(
     json: JsonOption = False,
 ) -> None:
     """Show what is in a document: its passages, or its elements or text."""
+    if elements + chunks + text > 1:
+        raise PrimerError("choose one of --elements, --chunks and --text")
     with open_workspace() as workspace:
         doc_id = resolve(workspace, doc)
         known = workspace.catalog.documents.by_id([doc_id])[doc_id]
@@ -80,10 +85,11 @@ def show(
         recipe = version.recipe
         if known.content_hash is None:
             raise PrimerError(f"document {doc} was never read ({known.reason}); `primer status {doc}` says why")
+        made_by = _newest_output(workspace, version, doc_id, known.content_hash)
         if elements or text:
-            if not workspace.store.has_parsed(known.content_hash, recipe.parser.version):
+            if not workspace.store.has_parsed(known.content_hash, made_by):
                 raise PrimerError(f"document {doc} is not parsed ({known.reason or known.status}); `primer status {doc}` says why")
-            parsed = workspace.store.get_parsed(known.content_hash, recipe.parser.version)
+            parsed = workspace.store.get_parsed(known.content_hash, made_by)
             if text:
                 words = "\n\n".join(element.text for element in parsed.elements)
                 _emit(json, {"doc_id": doc_id, "text": words, "metadata": parsed.metadata}, words)
@@ -96,9 +102,9 @@ def show(
                 ),
             )
             return
-        if not workspace.store.has_chunks(known.content_hash, recipe.parser.version, recipe.chunker.version):
+        if not workspace.store.has_chunks(known.content_hash, made_by, recipe.chunker.version):
             raise PrimerError(f"document {doc} has no passages ({known.reason or known.status}); `primer status {doc}` says why")
-        made = workspace.store.get_chunks(known.content_hash, recipe.parser.version, recipe.chunker.version)
+        made = workspace.store.get_chunks(known.content_hash, made_by, recipe.chunker.version)
         live = workspace.catalog.lookup.chunk_ids(doc_id, version.name)
         passages: list[dict[str, Any]] = [
             {
@@ -115,6 +121,17 @@ def show(
             for chunk in made
         ]
         _emit(json, passages, "\n\n".join(_passage(p["heading_path"], p["pages"], p["text"], f"{p['ordinal']}") for p in passages))
+
+
+def _newest_output(workspace: Workspace, version: IndexVersion, doc_id: str, content_hash: str) -> str:
+    """The version of a content's newest output: with the pages let through now, or, until that is made, what the indexes hold."""
+    with workspace.catalog.database.begin() as connection:
+        accepted = workspace.catalog.reviews.accepted(connection, [content_hash])[content_hash]
+    newest = output_version(version.recipe.parser.version, accepted)
+    state = workspace.catalog.generations.states(version.name, [doc_id]).get(doc_id)
+    if state is None or state.content_hash != content_hash or workspace.store.has_parsed(content_hash, newest):
+        return newest
+    return output_version(version.recipe.parser.version, state.accepted_pages)
 
 
 def _emit(json: bool, value: Any, words: str) -> None:
@@ -137,6 +154,8 @@ def search(
     json: JsonOption = False,
 ) -> None:
     """Search both indexes as a person of these groups."""
+    if not query.strip():
+        raise PrimerError("the query is empty; say what to look for")
     names = [group.strip() for group in groups.split(",") if group.strip()]
     with open_workspace() as workspace:
         results = workspace.reader.search(query, workspace.settings.tenant, names, k)
@@ -146,7 +165,7 @@ def search(
     if not results:
         out.print("nothing found" if names else "nothing found: no --groups given, and nobody may read nothing")
     for rank, hit in enumerate(results, start=1):
-        out.print(f"{rank}. {hit.source}/{hit.path}  ({hit.score:.4f})", markup=False)
+        out.print(f"{rank}. {hit.source}/{visible(hit.path)}  ({hit.score:.4f})", markup=False)
         excerpt = " ".join(hit.text.split())
         page = [] if hit.page is None else [hit.page]
         out.print("   " + _passage(hit.heading_path, page, excerpt[:300], "passage").replace("\n", "\n   "), markup=False, soft_wrap=True)

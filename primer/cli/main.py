@@ -4,10 +4,12 @@ import logging
 import sys
 import warnings
 from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
+from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import documents, operations, sources, syncs
+from primer.cli import documents, operations, reviews, sources, syncs
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -21,6 +23,7 @@ app.command()(syncs.sync)
 app.command()(documents.status)
 app.command()(documents.show)
 app.command()(documents.search)
+app.add_typer(reviews.app, name="review")
 app.add_typer(operations.dlq, name="dlq")
 app.command()(operations.reconcile)
 app.command()(operations.reset)
@@ -31,11 +34,23 @@ def run(arguments: Sequence[str] | None = None) -> None:
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     try:
-        app(arguments)
+        exit_code = app(arguments, standalone_mode=False)
     except PrimerError as error:
-        sys.stderr.write(f"primer: {error}\n")
+        _fail(str(error), ERROR_EXIT)
+    except NoArgsIsHelpError as error:
+        error.show()
         raise SystemExit(ERROR_EXIT) from None
+    except UsageError as error:
+        command = "primer" if error.ctx is None else error.ctx.command_path
+        _fail(f"{error.format_message()} `{command} --help` tells how to use it", ERROR_EXIT)
+    except ClickException as error:
+        _fail(error.format_message(), ERROR_EXIT)
+    except typer.Abort:
+        _fail("stopped, nothing was done", ERROR_EXIT)
+    raise SystemExit(exit_code if isinstance(exit_code, int) else 0)
 
 
-if __name__ == "__main__":
-    run()
+def _fail(message: str, exit_code: int) -> NoReturn:
+    """One line on stderr, whatever a library put into the message."""
+    sys.stderr.write(f"primer: {' '.join(message.split())}\n")
+    raise SystemExit(exit_code) from None

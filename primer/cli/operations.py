@@ -114,4 +114,4 @@ def reset(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
     if not yes:
         typer.confirm(f"Remove catalog, indexes, store and run history of {settings.home.resolve()}?", abort=True)
     erase(settings)
-    out.print(f"{settings.home} is empty; `primer init` makes a new deployment")
+    out.print(f"all that Primer kept in {settings.home} is gone; `primer init` makes a new deployment")

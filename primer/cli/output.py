@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 from datetime import datetime
 from enum import StrEnum
@@ -9,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 ERROR_EXIT = 2
@@ -16,6 +18,8 @@ DIFFERENCE_EXIT = 1
 
 WIDE = 240
 """Columns where nobody looks: a table in a log or a pipe is not folded."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else WIDE)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -38,9 +42,14 @@ def print_json(value: Any) -> None:
     sys.stdout.write(json.dumps(value, default=_plain, ensure_ascii=False, indent=2) + "\n")
 
 
+def visible(text: str) -> str:
+    """Text on one line of a terminal: line breaks and control characters, which a file's name may hold, are shown as escapes."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
 def print_table(columns: list[str], rows: list[list[Any]]) -> None:
     """Print rows under column names."""
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        table.add_row(*("" if cell is None else escape(visible(str(cell))) for cell in row))
     out.print(table)

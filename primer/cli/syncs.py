@@ -1,51 +1,78 @@
 """`primer sync`: read the sources and index what changed, to the end."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from primer.cli.output import JsonOption, err, out, print_json
-from primer.workspace import open_workspace
+from primer.cli.output import JsonOption, err, out, print_json, visible
+from primer.cli.progress import show_progress
+from primer.interrupts import run_interruptibly
+from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
+
+if TYPE_CHECKING:
+    from primer.syncing import SyncResult
+
+STOPPED = "interrupted; what is done stays done, `primer sync` goes on from there"
 
 
 def sync(
     source: Annotated[str | None, typer.Argument(help="One source; all of them when left out.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Sync sources to the end, through Dagster's own materialisation."""
-    from primer.materialise import Materialiser
-    from primer.syncing import FIGURES, WORDS, Syncing
-
+    """Sync sources to the end, through Dagster's own materialisation. Ctrl-C ends it within seconds, and nothing is lost."""
     with open_workspace() as workspace:
-        catalog = workspace.catalog
-        names = [catalog.sources.get(source).source_id] if source else [each.source_id for each in catalog.sources.all()]
-        if not names and not catalog.jobs.unfinished():
-            raise PrimerError("there is no source yet; add one with `primer source add PATH --groups GROUP`")
-        workspace.toolkit.of(catalog.deployments.live())
-        workspace.add_partitions()
-        overrides = {"settings": workspace.settings, "catalog": catalog, "store": workspace.store, "toolkit": workspace.toolkit}
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        with Progress(*columns, console=err, transient=True, disable=json or not err.is_terminal) as progress:
-            task = progress.add_task("starting", total=None)
-
-            def on_progress(words: str, done: int, total: int) -> None:
-                progress.update(task, description=words, completed=done, total=total or None)
-
-            syncing = Syncing(catalog, workspace.settings, Materialiser(workspace.instance, overrides), on_progress)
-            results = syncing.run(names)
+        results = run_interruptibly(lambda: _sync(workspace, source), lambda: _give_back(workspace), STOPPED)
     if json:
-        shown = [result.to_json() for result in results]
-        totals = {word: sum(result.counts[word] for result in results) for word in (*WORDS, *FIGURES)}
-        seconds = max((result.seconds for result in results), default=0.0)
-        print_json({**totals, "seconds": round(seconds, 2), "sources": shown})
-        return
+        _print_json(results)
+    else:
+        _print(results)
+    failed = [f"source {result.source}: {result.error}" for result in results if result.error is not None]
+    if failed:
+        raise PrimerError("; ".join(failed))
+
+
+def _sync(workspace: Workspace, source: str | None) -> "list[SyncResult]":
+    from primer.materialise import Materialiser
+    from primer.syncing import Syncing
+
+    catalog = workspace.catalog
+    names = [catalog.sources.get(source).source_id] if source else [each.source_id for each in catalog.sources.all()]
+    if not names and not catalog.jobs.unfinished():
+        raise PrimerError("there is no source yet; add one with `primer source add PATH --groups GROUP`")
+    workspace.toolkit.of(catalog.deployments.live())
+    workspace.add_partitions()
+    overrides = {"settings": workspace.settings, "catalog": catalog, "store": workspace.store, "toolkit": workspace.toolkit}
+    with show_progress() as on_progress:
+        return Syncing(catalog, workspace.settings, Materialiser(workspace.instance, overrides), on_progress).run(names)
+
+
+def _give_back(workspace: Workspace) -> None:
+    """Put back what the runs of this process hold, as far as it came."""
+    from primer.dead_runs import give_back_own_runs
+
+    err.show_cursor(True)
+    if workspace.has_opened("catalog") and workspace.has_opened("instance"):
+        give_back_own_runs(workspace.instance, workspace.catalog)
+
+
+def _print_json(results: "Sequence[SyncResult]") -> None:
+    from primer.syncing import FIGURES, WORDS
+
+    totals = {word: sum(result.counts[word] for result in results) for word in (*WORDS, *FIGURES)}
+    seconds = max((result.seconds for result in results), default=0.0)
+    print_json({**totals, "seconds": round(seconds, 2), "sources": [result.to_json() for result in results]})
+
+
+def _print(results: "Sequence[SyncResult]") -> None:
+    from primer.syncing import FIGURES, WORDS
+
     for result in results:
         words = ", ".join(f"{result.counts[word]} {word.replace('_', '-')}" for word in WORDS)
         figures = ", ".join(f"{result.counts[name]} {name.replace('_', ' ')}" for name in FIGURES)
         out.print(f"[bold]{result.source}[/bold]: {words}\n  {figures}, {result.seconds:.1f} s")
         for note in result.notes:
-            err.print(f"  {note}", markup=False)
+            err.print(f"  {visible(note)}", markup=False)
         if result.counts["failed"]:
             err.print("  `primer dlq list` says why documents failed")

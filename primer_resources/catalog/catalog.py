@@ -14,6 +14,7 @@ from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.parses import Parses
+from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
 from primer_resources.clock import Clock
 
@@ -30,6 +31,7 @@ class Catalog:
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
         self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
+        self.reviews = Reviews(self.database, self.jobs)
         self.lanes = Lanes(self.database)
         self.generations = Generations(self.database, self.lanes)
         self.lookup = Lookup(self.database)

@@ -48,8 +48,6 @@ class Database:
         self.url = parsed
         self.clock = clock
         self.is_sqlite = parsed.get_backend_name() == "sqlite"
-        if self.is_sqlite and parsed.database:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         self.engine = create_engine(parsed, pool_pre_ping=not self.is_sqlite)
         if self.is_sqlite:
             _prepare_sqlite(self.engine)
@@ -61,7 +59,7 @@ class Database:
             with self.engine.begin() as connection:
                 yield connection
         except OperationalError as error:
-            raise SystemFault(f"catalog {self.url.render_as_string(hide_password=True)}: {error.orig}") from error
+            raise self._unreachable(error) from error
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
@@ -75,7 +73,16 @@ class Database:
                 with connection.begin():
                     yield connection
         except OperationalError as error:
-            raise SystemFault(f"catalog {self.url.render_as_string(hide_password=True)}: {error.orig}") from error
+            raise self._unreachable(error) from error
+
+    def _unreachable(self, error: OperationalError) -> SystemFault:
+        where, words = self.url.render_as_string(hide_password=True), " ".join(str(error.orig).split())
+        return SystemFault(f"catalog {where}: {words}; see that it runs and that PRIMER_DATABASE_URL is right")
+
+    @property
+    def _file(self) -> Path | None:
+        """The file of a SQLite catalog."""
+        return Path(self.url.database) if self.is_sqlite and self.url.database not in (None, "", ":memory:") else None
 
     def now(self) -> datetime:
         """The time by which generations and leases are judged: the server's on Postgres, so that hosts need not agree on theirs."""
@@ -86,12 +93,14 @@ class Database:
             return moment
 
     def migrate(self) -> None:
-        """Bring the schema to the newest revision."""
+        """Bring the schema to the newest revision; a SQLite file and its folder are made where they are missing."""
         from alembic import command
         from alembic.config import Config
 
         config = Config()
         config.set_main_option("script_location", str(MIGRATIONS))
+        if self._file is not None:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
         with self.begin() as connection:
             if not self.is_sqlite:
                 # Two pods that start at once would both make the tables.
@@ -100,7 +109,9 @@ class Database:
             command.upgrade(config, "head")
 
     def require_migrated(self) -> None:
-        """Raise PrimerError unless the schema is at the newest revision."""
+        """Raise PrimerError unless the schema is at the newest revision. Looking makes no file."""
+        if self._file is not None and not self._file.exists():
+            raise PrimerError(f"there is no catalog at {self._file}; run `primer init`, or set PRIMER_HOME to where one is")
         from alembic.config import Config
         from alembic.runtime.migration import MigrationContext
         from alembic.script import ScriptDirectory
@@ -115,7 +126,9 @@ class Database:
             raise PrimerError(f"catalog {where} is at schema {current or 'none'}, this Primer needs {head}; run `primer init`")
 
     def drop_all(self) -> None:
-        """Remove all of the catalog's tables."""
+        """Remove all of the catalog's tables, where there are any."""
+        if self._file is not None and not self._file.exists():
+            return
         from primer_resources.catalog.schema import metadata
 
         with self.begin() as connection:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, func, select, update
 
+from primer_core.lanes import Lane
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import lock_documents, slices
 from primer_resources.catalog.schema import contents, documents, index_state
@@ -209,8 +210,8 @@ class Documents:
                 went.append(known.doc_id)
         return went
 
-    def add_content(self, connection: Connection, content_hash: str, size: int, mime: str, lane: str, key: str) -> None:
-        """A content whose bytes are in the store."""
+    def add_content(self, connection: Connection, content_hash: str, size: int, mime: str, lane: Lane, key: str) -> None:
+        """A content whose bytes are in the store. One that is known keeps its lane."""
         connection.execute(
             insert_if_absent(self._db, contents).values(content_hash=content_hash, size=size, mime=mime, lane=lane, object=key)
         )

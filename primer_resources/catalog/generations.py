@@ -28,7 +28,7 @@ SLICE = 500
 class WriteState:
     """What a document's rows are now, and the generation under which its holder writes new ones.
 
-    `manifest` maps chunk_id → added_gen; `acl_id` and `content_hash` are what those rows were written with.
+    `manifest` maps chunk_id → added_gen; `acl_id`, `content_hash` and `accepted_pages` are what those rows were written with.
     """
 
     doc_id: str
@@ -36,6 +36,7 @@ class WriteState:
     manifest: Mapping[str, int]
     acl_id: str | None
     content_hash: str | None
+    accepted_pages: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +248,11 @@ class Generations:
         job = flip.job
         version, doc = job.index_version, job.doc_id
         # A permission change writes the passages that are there already: it brings no content and no version.
-        brought = {} if job.operation is Operation.ACL else {"content_hash": job.content_hash, "indexed_version": job.source_version}
+        brought = (
+            {}
+            if job.operation is Operation.ACL
+            else {"content_hash": job.content_hash, "accepted_pages": job.accepted_pages, "indexed_version": job.source_version}
+        )
         moved = connection.execute(
             update(index_state)
             .where(index_state.c.doc_id == doc, index_state.c.index_version == version, index_state.c.generation < flip.generation)
@@ -255,6 +260,7 @@ class Generations:
                 previous_generation=index_state.c.generation,
                 previous_flipped_at=index_state.c.flipped_at,
                 previous_content_hash=index_state.c.content_hash,
+                previous_accepted_pages=index_state.c.accepted_pages,
                 generation=flip.generation,
                 flipped_at=now,
                 manifest=dict(flip.manifest),
@@ -340,6 +346,7 @@ _STATE_COLUMNS = (
     index_state.c.manifest,
     index_state.c.acl_id,
     index_state.c.content_hash,
+    index_state.c.accepted_pages,
 )
 
 

@@ -21,6 +21,11 @@ class Holders:
         with self._db.begin() as connection:
             connection.execute(insert_or_update(self._db, holders, ("until",)), row)
 
+    def end(self, owner: str) -> None:
+        """The run is over before its last beat runs out."""
+        with self._db.begin() as connection:
+            connection.execute(delete(holders).where(holders.c.owner == owner))
+
     def alive(self) -> set[str]:
         """The runs whose last beat is less than a lease ago."""
         with self._db.read() as connection:

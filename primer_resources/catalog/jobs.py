@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, exists, func, insert, or_, select, update
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
+from primer_core.lanes import Lane
 from primer_core.retry import RetryPolicy, compute_backoff
-from primer_core.stages import HELD, STAGES, WAITING, Operation, Stage, State, entry_of, stage_of
+from primer_core.stages import HELD, PARSE, STAGES, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import bury_intents, lock_documents
 from primer_resources.catalog.schema import LIVE_STATES, documents, in_states, jobs, purges_due
@@ -23,7 +24,7 @@ COUNTS = ("parsed", "chunks_new", "chunks_kept", "chunks_gone", "embedded", "cac
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job as its holder sees it."""
+    """A job as its holder sees it. `accepted_pages` labels the pages of its parse that a person let through; set when that parse ends."""
 
     job_id: int
     doc_id: str
@@ -38,7 +39,9 @@ class Job:
     lease_epoch: int
     generation: int | None
     acl_id: str | None
+    accepted_pages: str
     event_time: datetime
+    embedded: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,8 @@ class Waiting:
 
 
 _LIVE = in_states(jobs.c.state, LIVE_STATES)
+_SLOW_PARSE = and_(jobs.c.lane == Lane.SLOW, jobs.c.state.in_([PARSE.entry, PARSE.holding]))
+"""What is left to the slow lane's runs: lanes differ in the parse stage only."""
 _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 
 
@@ -151,14 +156,26 @@ class Jobs:
         over = jobs.c.state.in_([State.DEAD, *WAITING])
         connection.execute(update(jobs).where(jobs.c.doc_id == doc_id, over).values(state=State.SUPERSEDED, finished_at=now))
 
-    def claim(self, stage: Stage, index_version: str, buckets: Collection[str], owner: str, lease: timedelta, limit: int) -> list[Job]:
+    def claim(
+        self,
+        stage: Stage,
+        index_version: str,
+        buckets: Collection[str],
+        owner: str,
+        lease: timedelta,
+        limit: int,
+        lane: Lane | None = None,
+    ) -> list[Job]:
         """Take up to `limit` jobs that stand at the stage's entry, or whose holder's lease ran out (which spends an attempt).
 
         A document's jobs go in order and one at a time, see `_blocked`. Deletes and permission changes go first.
+        With a lane, only that one's.
         """
         now = self._db.now()
         expired = and_(jobs.c.state == stage.holding, jobs.c.lease_until < now)
         here = and_(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)))
+        if lane is not None:
+            here = and_(here, jobs.c.lane == lane)
         # A CTE, since Postgres may run a subquery that locks rows more than once, and would then take more than the limit.
         chosen = (
             select(jobs.c.job_id)
@@ -216,41 +233,83 @@ class Jobs:
 
         `counts` maps job_id → figures of COUNTS to add. Returns the jobs that were still the owner's.
         """
-        now = self._db.now()
-        newer = jobs.alias("newer")
-        overtaken = exists().where(
-            newer.c.doc_id == jobs.c.doc_id,
-            newer.c.index_version == jobs.c.index_version,
-            newer.c.job_id > jobs.c.job_id,
-            newer.c.operation != Operation.ACL,
-        )
-        kept = []
         with self._db.begin() as connection:
-            for job in done:
-                figures = {name: jobs.c[name] + value for name, value in counts.get(job.job_id, {}).items()}
-                held = connection.execute(
-                    update(jobs)
-                    .where(_mine(job, owner, stage))
-                    .values(
-                        state=case((overtaken, State.SUPERSEDED), else_=stage.done),
-                        finished_at=case((overtaken, now), else_=None),
-                        stage=stage_of(stage.done).name,
-                        attempts=0,
-                        lease_owner=None,
-                        lease_until=None,
-                        **figures,
-                    )
+            return self._complete(connection, stage, done, owner, counts, {})
+
+    def complete_parse(
+        self, connection: Connection, done: Sequence[Job], owner: str, counts: Mapping[int, Mapping[str, int]], accepted_pages: str
+    ) -> list[Job]:
+        """Inside the transaction that records a parse: complete its jobs like `complete`. They keep the label of the pages that were let
+        through, so that every later stage reads what this parse gave."""
+        return self._complete(connection, PARSE, done, owner, counts, {"accepted_pages": accepted_pages})
+
+    def _complete(
+        self,
+        connection: Connection,
+        stage: Stage,
+        done: Sequence[Job],
+        owner: str,
+        counts: Mapping[int, Mapping[str, int]],
+        facts: Mapping[str, str],
+    ) -> list[Job]:
+        now = self._db.now()
+        overtaken = _overtaken()
+        kept = []
+        for job in done:
+            held = connection.execute(
+                update(jobs)
+                .where(_mine(job, owner, stage))
+                .values(
+                    state=case((overtaken, State.SUPERSEDED), else_=stage.done),
+                    finished_at=case((overtaken, now), else_=None),
+                    stage=stage_of(stage.done).name,
+                    attempts=0,
+                    lease_owner=None,
+                    lease_until=None,
+                    **_added(counts.get(job.job_id, {})),
+                    **facts,
                 )
-                if held.rowcount:
-                    kept.append(job)
+            )
+            if held.rowcount:
+                kept.append(job)
         return kept
 
+    def put_back(
+        self,
+        connection: Connection,
+        stage: Stage,
+        held: Sequence[Job],
+        owner: str,
+        lane: Lane | None = None,
+        counts: Mapping[int, Mapping[str, int]] | None = None,
+    ) -> None:
+        """Inside a transaction: jobs back to the stage's entry, no attempt spent, in another lane if one is named. One with a newer version
+        behind it is superseded. `counts` as in `complete`: what was done so far."""
+        overtaken = _overtaken()
+        moved = {} if lane is None else {"lane": lane}
+        for job in held:
+            connection.execute(
+                update(jobs)
+                .where(_mine(job, owner, stage))
+                .values(
+                    state=case((overtaken, State.SUPERSEDED), else_=stage.entry),
+                    finished_at=case((overtaken, self._db.now()), else_=None),
+                    lease_owner=None,
+                    lease_until=None,
+                    **moved,
+                    **_added((counts or {}).get(job.job_id, {})),
+                )
+            )
+
     def fail(self, stage: Stage, job: Job, owner: str, error: PrimerError) -> None:
-        """Put a job where its error leads: dead letter, back with backoff, or deferred. A job that is no longer the owner's is left."""
+        """Put a job where its error leads: dead letter, back with backoff, or deferred. A job that is no longer the owner's is left, and
+        nobody needs a dead letter of a version that has a newer one behind it."""
         now = self._db.now()
         mine = _mine(job, owner, stage)
         with self._db.begin() as connection:
             if isinstance(error, DocumentFault):
+                over = update(jobs).where(mine, _overtaken())
+                connection.execute(over.values(state=State.SUPERSEDED, finished_at=now, lease_owner=None, lease_until=None))
                 connection.execute(update(jobs).where(mine).values(attempts=jobs.c.attempts + 1))
                 self._bury(connection, mine, error.reason, error.message, now)
                 return
@@ -298,18 +357,17 @@ class Jobs:
         return moved
 
     def waiting(self, grace: timedelta) -> list[Waiting]:
-        """What can be claimed now, or purged after the grace, by partition: two indexed queries over what waits, whatever the corpus."""
+        """What a sweep can claim now, or purge after the grace, by partition: two indexed queries over what waits, whatever the corpus.
+        What waits for a slow parse is not a sweep's work."""
         now = self._db.now()
-        claimable = or_(
-            and_(jobs.c.state.in_(WAITING), jobs.c.not_before <= now),
-            and_(jobs.c.state.in_(HELD), jobs.c.lease_until < now),
-        )
-        work = (
-            select(jobs.c.index_version, jobs.c.bucket, func.count().label("n"), func.min(jobs.c.event_time).label("oldest"))
-            .where(_LIVE, claimable, ~_blocked(now))
-            .group_by(jobs.c.index_version, jobs.c.bucket)
-        )
-        return self._with_purges(work, now - grace)
+        return self._with_purges(_claimable(now, ~_SLOW_PARSE), now - grace)
+
+    def waiting_slow(self, source_ids: Collection[str] | None = None) -> list[Waiting]:
+        """What a run of the slow lane can claim now of the sources (all when None), by partition."""
+        which = _SLOW_PARSE if source_ids is None else and_(_SLOW_PARSE, jobs.c.source_id.in_(list(source_ids)))
+        with self._db.read() as connection:
+            rows = connection.execute(_claimable(self._db.now(), which).order_by(jobs.c.index_version, jobs.c.bucket))
+            return [Waiting(row.index_version, row.bucket, row.n, 0, row.oldest) for row in rows]
 
     def _with_purges(self, work: Select[Any], due: datetime) -> list[Waiting]:
         rows = (
@@ -370,6 +428,35 @@ class Jobs:
                 .values(status="dead_letter", reason=reason)
             )
             bury_intents(connection, row.index_version, row.doc_id, now)
+
+
+def _added(counts: Mapping[str, int]) -> dict[str, ColumnElement[int]]:
+    """Figures of COUNTS added to what the job has."""
+    return {name: jobs.c[name] + value for name, value in counts.items()}
+
+
+def _claimable(now: datetime, which: ColumnElement[bool]) -> Select[Any]:
+    """Jobs that can be claimed now, counted by partition, with the oldest event among them."""
+    free = or_(
+        and_(jobs.c.state.in_(WAITING), jobs.c.not_before <= now),
+        and_(jobs.c.state.in_(HELD), jobs.c.lease_until < now),
+    )
+    return (
+        select(jobs.c.index_version, jobs.c.bucket, func.count().label("n"), func.min(jobs.c.event_time).label("oldest"))
+        .where(_LIVE, free, which, ~_blocked(now))
+        .group_by(jobs.c.index_version, jobs.c.bucket)
+    )
+
+
+def _overtaken() -> ColumnElement[bool]:
+    """Whether a newer version of the job's document is behind it; a permission change is no newer version."""
+    newer = jobs.alias("newer")
+    return exists().where(
+        newer.c.doc_id == jobs.c.doc_id,
+        newer.c.index_version == jobs.c.index_version,
+        newer.c.job_id > jobs.c.job_id,
+        newer.c.operation != Operation.ACL,
+    )
 
 
 def _blocked(now: datetime) -> ColumnElement[bool]:

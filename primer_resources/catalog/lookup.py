@@ -9,6 +9,7 @@ from sqlalchemy import Row, Select, and_, func, or_, select
 
 from primer_core.failures import Reason
 from primer_core.ids import chunk_of, row_id
+from primer_core.reviews import ReviewState, output_version
 from primer_core.stages import State
 from primer_core.visibility import DocumentView
 from primer_resources.catalog.database import Database
@@ -25,6 +26,7 @@ from primer_resources.catalog.schema import (
     jobs,
     parsed,
     purges_due,
+    reviews,
 )
 
 PAGE = 10_000
@@ -42,19 +44,21 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class HitDocument:
-    """What a search result says of its document. `contents` are the hashes that its rows may quote: the present one, the one before."""
+    """What a search result says of its document. `outputs` are what its rows may quote, the present one and the one before: the hash of a
+    content, and the label of the pages of it that a person let through."""
 
     doc_id: str
     source_id: str
     path: str
     uri: str
-    contents: tuple[str, ...]
+    outputs: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document in one index version. `text_kept` is the share (0 to 1) of its words that parsing kept or that `text_losses`
-    (name → words) accounts for; None where it is not parsed or where nobody could count."""
+    """One document in one index version. `pages_to_review` counts the pages that are not indexed until a person lets them through.
+    `text_kept` is the share (0 to 1) of its words that parsing kept or that `text_losses` (name → words) accounts for; None where it is
+    not parsed or where nobody could count."""
 
     doc_id: str
     uri: str
@@ -67,6 +71,7 @@ class DocumentStatus:
     indexed_at: datetime | None
     error: str | None
     reason: str | None
+    pages_to_review: int
     text_kept: float | None
     text_losses: dict[str, int] | None
 
@@ -129,8 +134,9 @@ class Lookup:
                         row.acl_id,
                         hidden,
                     )
+                    outputs = ((row.indexed, row.accepted_pages), (row.previous_content_hash, row.previous_accepted_pages))
                     hits[row.doc_id] = HitDocument(
-                        row.doc_id, row.source_id, row.path, row.uri, tuple(h for h in (row.indexed, row.previous_content_hash) if h)
+                        row.doc_id, row.source_id, row.path, row.uri, tuple(output for output in outputs if output[0])
                     )
             for part in slices(sorted(row_ids)):
                 statement = select(purges_due.c.row_id, purges_due.c.dead_gen).where(
@@ -166,12 +172,12 @@ class Lookup:
             job = connection.execute(
                 select(jobs).where(jobs.c.doc_id == doc_id, jobs.c.index_version == index_version).order_by(jobs.c.job_id.desc()).limit(1)
             ).one_or_none()
+            to_review = and_(reviews.c.content_hash == document.content_hash, in_states(reviews.c.state, [ReviewState.OPEN]))
+            waiting = connection.execute(select(func.count(reviews.c.page.distinct())).where(to_review)).scalar_one()
             recipe = connection.execute(select(index_versions.c.recipe).where(index_versions.c.name == index_version)).scalar_one()
-            read = connection.execute(
-                select(parsed.c.text_kept, parsed.c.losses).where(
-                    parsed.c.content_hash == document.content_hash, parsed.c.parser_version == recipe["parser"]["version"]
-                )
-            ).one_or_none()
+            output = output_version(recipe["parser"]["version"], "" if job is None else job.accepted_pages)
+            made_by = and_(parsed.c.content_hash == document.content_hash, parsed.c.parser_version == output)
+            read = connection.execute(select(parsed.c.text_kept, parsed.c.losses).where(made_by)).one_or_none()
         stage = document.status if job is None else job.state
         if document.deleted_at is not None and stage == State.INDEXED:
             stage = "deleted"
@@ -187,6 +193,7 @@ class Lookup:
             indexed_at=None if state is None else state.flipped_at,
             error=document.acl_error or (None if job is None else job.error),
             reason=Reason.ACL_UNREADABLE if document.acl_error is not None else document.reason,
+            pages_to_review=waiting,
             text_kept=None if read is None else read.text_kept,
             text_losses=None if read is None else read.losses,
         )

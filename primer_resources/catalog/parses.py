@@ -1,10 +1,11 @@
 """What parsing gave, a row a (content, parser version): a content that is there is never parsed again."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select, update
 
 from primer_core.conservation import Conservation
+from primer_core.lanes import Lane, SlowWork
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
 from primer_resources.catalog.schema import contents, documents, parsed
@@ -17,41 +18,57 @@ class Parses:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def known(self, parser_version: str, hashes: Collection[str]) -> set[str]:
-        """Which contents were parsed by this parser version."""
+    def known(self, connection: Connection, wanted: Mapping[str, str]) -> set[str]:
+        """Inside a transaction: which contents have the output of the version wanted (content_hash → output version)."""
         found: set[str] = set()
-        with self._db.read() as connection:
-            for part in slices(sorted(hashes)):
-                found |= set(
-                    connection.execute(
-                        select(parsed.c.content_hash)
-                        .where(parsed.c.parser_version == parser_version, parsed.c.content_hash.in_(part))
-                        .where(parsed.c.reason.is_(None))
-                    ).scalars()
-                )
+        for part in slices(sorted(wanted)):
+            statement = select(parsed.c.content_hash, parsed.c.parser_version)
+            rows = connection.execute(statement.where(parsed.c.content_hash.in_(part), parsed.c.reason.is_(None)))
+            found |= {row.content_hash for row in rows if row.parser_version == wanted[row.content_hash]}
         return found
 
     def record(
         self,
-        parser_version: str,
+        connection: Connection,
+        version: str,
         content_hash: str,
         elements: int | None,
         pages: int | None,
         reason: str | None,
         kept: Conservation | None = None,
     ) -> None:
-        """What came of parsing a content: its numbers and how much of its text was kept, or the reason it failed."""
+        """Inside a transaction: what came of parsing a content, as an output version: its numbers and how much of its text was kept, or
+        the reason it failed."""
         row = {
             "content_hash": content_hash,
-            "parser_version": parser_version,
+            "parser_version": version,
             "elements": elements,
             "pages": pages,
             "reason": reason,
             "text_kept": None if kept is None else kept.share,
             "losses": None if kept is None else dict(kept.losses),
         }
-        with self._db.begin() as connection:
-            connection.execute(insert_or_update(self._db, parsed, ("elements", "pages", "reason", "text_kept", "losses")), row)
+        connection.execute(insert_or_update(self._db, parsed, ("elements", "pages", "reason", "text_kept", "losses")), row)
+
+    def leave_to_slow_lane(self, connection: Connection, content_hash: str, work: SlowWork) -> None:
+        """Inside a transaction: the content is parsed in the slow lane from now on."""
+        values = {"lane": Lane.SLOW, "pages": work.pages}
+        connection.execute(update(contents).where(contents.c.content_hash == content_hash).values(**values))
+
+    def lanes(self, hashes: Collection[str]) -> dict[str, Lane]:
+        """content_hash → lane of stored contents."""
+        found: dict[str, Lane] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(hashes)):
+                rows = connection.execute(select(contents.c.content_hash, contents.c.lane).where(contents.c.content_hash.in_(part)))
+                found.update({row.content_hash: Lane(row.lane) for row in rows})
+        return found
+
+    def pages(self, content_hash: str) -> int | None:
+        """How many pages a content was counted to have; None where nobody has counted."""
+        with self._db.read() as connection:
+            found: int | None = connection.execute(select(contents.c.pages).where(contents.c.content_hash == content_hash)).scalar_one()
+            return found
 
     def mimes(self, hashes: Collection[str]) -> dict[str, str]:
         """content_hash → mime of stored contents."""

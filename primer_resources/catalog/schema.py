@@ -114,6 +114,7 @@ documents = Table(
     Index(None, "source_id", "path"),
     Index(None, "uri"),
     Index(None, "source_id", "content_hash"),
+    Index(None, "content_hash"),
     Index("ix_documents_unseen", "source_id", "seen_scan", **_partial("deleted_at IS NULL")),
 )
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
@@ -149,8 +150,10 @@ contents = Table(
     Column("size", BigInt, nullable=False),
     Column("mime", String, nullable=False),
     Column("lane", String, nullable=False),
+    Column("pages", Integer),
     Column("object", Text, nullable=False),
 )
+"""`lane` is where a content is parsed; `pages` its number of pages, where they were counted before the parse."""
 
 parsed = Table(
     "parsed",
@@ -164,7 +167,26 @@ parsed = Table(
     Column("text_kept", Float),
     Column("losses", Json),
 )
-"""`text_kept` is the share (0 to 1) of the source's words that are in the elements or in a named loss; `losses` are those, name → words."""
+"""`parser_version` here is that of the output: the parser's own, and the pages that a person let through (primer_core/reviews.py).
+`text_kept` is the share (0 to 1) of the source's words that are in the elements or in a named loss; `losses` are those, name → words."""
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("content_hash", ForeignKey("contents.content_hash"), primary_key=True),
+    Column("page", Integer, primary_key=True),
+    Column("region", Integer, primary_key=True),
+    Column("parser_version", String, nullable=False),
+    Column("confidence", Float, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("state", String, nullable=False),
+    Column("decided_at", UtcDateTime),
+    Column("decided_by", String),
+    Index("ix_reviews_open", "content_hash", **_partial("state = 'open'")),
+)
+"""Pages that were read below the bar. `region` counts those of one page from 0; a decision is on the whole page. A row is of a content,
+whatever documents have it and whichever parser reads it next, so a page that was decided is never asked again."""
 
 index_versions = Table(
     "index_versions",
@@ -229,6 +251,7 @@ jobs = Table(
     Column("finished_at", UtcDateTime),
     Column("generation", BigInt),
     Column("acl_id", String),
+    Column("accepted_pages", Text, nullable=False, server_default=""),
     Column("parsed", Integer, nullable=False, server_default="0"),
     Column("chunks_new", Integer, nullable=False, server_default="0"),
     Column("chunks_kept", Integer, nullable=False, server_default="0"),
@@ -255,13 +278,16 @@ index_state = Table(
     Column("acl_id", String),
     Column("content_hash", String),
     Column("previous_content_hash", String),
+    Column("accepted_pages", Text, nullable=False, server_default=""),
+    Column("previous_accepted_pages", Text, nullable=False, server_default=""),
     Column("indexed_version", String),
     Column("outcome", String),
     Column("attempt_ulid", String),
     Column("flipped_at", UtcDateTime),
     Column("previous_flipped_at", UtcDateTime),
 )
-"""`manifest` maps chunk_id → added_gen. `acl_id` and `content_hash` are what the rows of `generation` were written with."""
+"""`manifest` maps chunk_id → added_gen. `acl_id`, `content_hash` and `accepted_pages` (the label of the pages that a person let through)
+are what the rows of `generation` were written with."""
 
 chunks = Table(
     "chunks",

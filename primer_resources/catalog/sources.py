@@ -64,6 +64,13 @@ class Sources:
             return False
         raise PrimerError(f"source {source.source_id!r} exists already with other settings; remove it first, or choose another --name")
 
+    def change(self, source_id: str, settings: Mapping[str, Any], poll_interval_s: int, library: str) -> None:
+        """Give a source other settings; its documents stay, and its next sync is due at once."""
+        values = {"settings": dict(settings), "poll_interval_s": poll_interval_s, "library": library}
+        values |= {"last_synced_at": None, "last_error": None}
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+
     def find(self, source_id: str) -> Source | None:
         """The source, removed or not; None where there never was one."""
         with self._db.read() as connection:
@@ -119,6 +126,11 @@ class Sources:
         statement = update(sources).where(sources.c.lease_owner == owner, sources.c.lease_until >= now).values(lease_until=now + lease)
         with self._db.begin() as connection:
             return connection.execute(statement).rowcount
+
+    def release(self, owner: str) -> None:
+        """Give the owner's sources back where its sync stops half-way."""
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.lease_owner == owner).values(lease_owner=None, lease_until=None))
 
     def check(self, connection: Connection, source_id: str, epoch: int) -> None:
         """Inside a transaction: make sure that the sync still holds its source. Raises LeaseLost, which rolls the transaction back."""

@@ -38,6 +38,10 @@ class EmbeddingCache(Protocol):
         """The vectors that are there, shape (dims,) each; keys that are not there are left out."""
         ...
 
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """The keys that are there; no vector is read."""
+        ...
+
     def put(self, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors. Repeating a key is harmless."""
         ...

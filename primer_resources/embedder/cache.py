@@ -58,6 +58,16 @@ class LanceEmbeddingCache:
                 vectors.update(zip(found.column("key").to_pylist(), matrix, strict=True))
         return vectors
 
+    def known(self, keys: Iterable[str]) -> set[str]:
+        """The keys that are there; no vector is read."""
+        there: set[str] = set()
+        for part in slices(dict.fromkeys(keys), LOOKUP_KEYS):
+            found = self._table.read(partial(_found, part, ["key"]))
+            if found is None:
+                return set()
+            there.update(found.column("key").to_pylist())
+        return there
+
     def put(self, vectors: Mapping[str, Vector]) -> None:
         """Keep the vectors whose keys are new, in one commit. Two processes that keep a key at once leave it twice, which is harmless.
 

@@ -9,6 +9,7 @@ from typing import Any
 from primer_core.conservation import Conservation
 from primer_core.elements import Element, ElementKind, ParsedDocument
 from primer_core.failures import DocumentFault, Reason
+from primer_core.lanes import SlowWork
 from primer_core.reviews import ReviewPage
 
 ELEMENTS_FILE = "elements.json"
@@ -19,11 +20,13 @@ REVIEWS_FILE = "reviews.json"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The number of pages (None where the format has none) and what became of the source's words, or the fault."""
+    """The number of pages (None where the format has none) and what became of the source's words, or the fault, or why this is work for
+    the slow lane."""
 
     pages: int | None = None
     reason: Reason | None = None
     message: str = ""
+    slow: SlowWork | None = None
     kept: Conservation | None = None
 
     @property

@@ -8,6 +8,7 @@ from typing import Protocol
 from primer_core.conservation import Conservation
 from primer_core.elements import ParsedDocument
 from primer_core.failures import DocumentFault
+from primer_core.lanes import SlowWork
 from primer_core.recipe import ParserSpec
 from primer_core.reviews import ReviewPage
 
@@ -16,24 +17,27 @@ from primer_core.reviews import ReviewPage
 class ParseRequest:
     """One content to parse. `path` is a private copy that the parser may read and never writes; `name` is the document's
     file name, a hint only where bytes cannot tell (txt, md, csv). `accepted_pages` are those that a person let through for this content:
-    what OCR read there counts, however sure it is."""
+    what OCR read there counts, however sure it is. `pages` is how many pages were counted before, None where nobody has."""
 
     content_hash: str
     path: Path
     name: str
     accepted_pages: frozenset[int] = frozenset()
+    pages: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ParseOutcome:
-    """What became of one request: the parsed document, or the fault that is the document's own. Either may have pages to review,
-    which are in no element. `kept` says how much of the source's text is in the elements; None where that is not known."""
+    """What became of one request: the parsed document, the fault that is the document's own, or nothing yet, since it is work for the slow
+    lane. The first two may have pages to review, which are in no element. `kept` says how much of the source's text is in the elements;
+    None where that is not known."""
 
     content_hash: str
     seconds: float
     parsed: ParsedDocument | None
     fault: DocumentFault | None
     reviews: tuple[ReviewPage, ...] = ()
+    slow: SlowWork | None = None
     kept: Conservation | None = None
 
 

@@ -6,21 +6,31 @@ from pathlib import Path
 from typing import Any, cast
 
 from primer_core.failures import DocumentFault
+from primer_core.lanes import FastLane, SlowTime
 from primer_core.recipe import ParserSpec
 from primer_resources.parser.answer import Answer, read_result, read_reviews
 from primer_resources.parser.base import ParseOutcome, ParseRequest
+from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.ocr.installation import PROGRAM as TESSERACT
+from primer_resources.parser.ocr.installation import check_languages
 from primer_resources.parser.version import parser_spec
 from primer_resources.settings import Settings
 from primer_resources.worker_faults import fault_of
 from primer_resources.workers import Call, Finished, WorkerLimits, WorkerPool
 
 PREPARE = "primer_resources.parser.convert:prepare"
-PROGRAMS: tuple[str, ...] = ()
+PROGRAMS: tuple[str, ...] = (TESSERACT,)
 """Commands that a parse may start. LibreOffice must not be among them: Docling would call it for drawings, 21 s for a 48 kB file."""
+
+DEFAULT_OCR = OcrConfig()
 
 
 def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
-    """The pool that documents are read in: workers with Docling loaded. They start at the first document."""
+    """The pool that documents are read in: workers with Docling loaded. They start at the first document.
+
+    Raises PrimerError where a language that OCR is to read is not installed.
+    """
+    check_languages(settings.ocr_languages)
     limits = WorkerLimits(
         workers=settings.parse_workers,
         memory_bytes=settings.parse_memory_mb * 2**20,
@@ -34,17 +44,37 @@ def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -
     return WorkerPool(limits, PREPARE, programs)
 
 
-class DoclingParser:
-    """Parses with Docling, each document in a worker of the pool, whose limits on time and memory are real."""
+def open_slow_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
+    """The pool of the slow lane. Its limit of time is that of each document; the pool's own is the longest of them."""
+    limits = WorkerLimits(
+        settings.slow_parse_workers,
+        settings.slow_parse_memory_mb * 2**20,
+        settings.parse_worker_documents,
+        settings.slow_time.longest,
+        "PRIMER_SLOW_PARSE",
+    )
+    return WorkerPool(limits, PREPARE, programs)
 
-    def __init__(self, pool: WorkerPool[Any], max_file_mb: int) -> None:
+
+class DoclingParser:
+    """Parses with Docling, each document in a worker of the pool, whose limits on time and memory are real.
+
+    `lane` is what the fast lane takes, or the time that the slow lane gives; without one, everything is taken and the pool has the limit.
+    """
+
+    def __init__(
+        self, pool: WorkerPool[Any], max_file_mb: int, ocr: OcrConfig = DEFAULT_OCR, lane: FastLane | SlowTime | None = None
+    ) -> None:
         self._pool = pool
+        self._ocr = ocr
         self._max_bytes = max_file_mb * 2**20
+        self._fast = lane if isinstance(lane, FastLane) else None
+        self._slow = lane if isinstance(lane, SlowTime) else None
 
     @cached_property
     def spec(self) -> ParserSpec:
         """What shapes the output; asked without importing Docling."""
-        return parser_spec()
+        return parser_spec(self._ocr)
 
     def parse_many(self, requests: Iterable[ParseRequest]) -> Iterator[ParseOutcome]:
         """Outcomes in the order in which they finish, one a request; requests are read as workers come free.
@@ -54,21 +84,33 @@ class DoclingParser:
         for finished in self._pool.run(self._call(request) for request in requests):
             fault = judge(finished, self._pool.limits)
             answer = cast(Answer, finished.value)
-            parsed = None if fault else read_result(finished.directory, answer.pages)
-            kept = None if fault else answer.kept
-            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, read_reviews(finished.directory), kept)
+            slow = answer.slow if fault is None else None
+            whole = fault is None and slow is None
+            parsed = read_result(finished.directory, answer.pages) if whole else None
+            kept = answer.kept if whole else None
+            reviews = read_reviews(finished.directory)
+            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, reviews, slow, kept)
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
-        args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages)
-        return Call(request, parse_in_worker, args, request.path.stat().st_size)
+        args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages, self._ocr, self._fast)
+        size = request.path.stat().st_size
+        timeout = None if self._slow is None else self._slow.limit(size, request.pages)
+        return Call(request, parse_in_worker, args, size, timeout)
 
 
-def parse_in_worker(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int]) -> Answer:
-    """The task. The import is here so that the parent, which sends this function by name, never imports Docling."""
+def parse_in_worker(
+    directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig, fast: FastLane | None
+) -> Answer:
+    """The task; with `fast`, only for what the fast lane takes. The imports are here so that the parent, which sends this function by
+    name, never imports Docling."""
     from primer_resources.parser.convert import parse
+    from primer_resources.parser.triage import slow_work
 
-    task: Callable[[Path, Path, str, int, frozenset[int]], Answer] = parse
-    return task(directory, path, name, max_bytes, accepted_pages)
+    work = None if fast is None else slow_work(path, fast)
+    if work is not None:
+        return Answer(slow=work)
+    task: Callable[[Path, Path, str, int, frozenset[int], OcrConfig], Answer] = parse
+    return task(directory, path, name, max_bytes, accepted_pages, ocr)
 
 
 def judge(finished: Finished[ParseRequest], limits: WorkerLimits) -> DocumentFault | None:

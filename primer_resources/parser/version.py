@@ -3,6 +3,7 @@
 from importlib.metadata import version
 
 from primer_core.recipe import ParserSpec
+from primer_resources.parser.ocr.config import OcrConfig
 
 ENGINE = "docling"
 
@@ -14,6 +15,7 @@ _LIBRARIES = (
     "docling-slim",
     "docling-core",
     "docling-parse",
+    "pdfplumber",
     "beautifulsoup4",
     "lxml",
     "marko",
@@ -22,10 +24,13 @@ _LIBRARIES = (
     "openpyxl",
     "mail-parser",
     "charset-normalizer",
+    "pypdfium2",
+    "pytesseract",
+    "pillow",
 )
 
 _OPTIONS = (
-    "pdf=native-lines",
+    "pdf=rules",
     "html=sentences-before-heading",
     "pages=front-matter,template-codes",
     "md=title-from-front-matter",
@@ -33,10 +38,13 @@ _OPTIONS = (
     "eml=attachment-names",
     "office=footnotes,speaker-notes,drawings,hidden-sheets",
     "images=dropped",
+    # The program is named by its line only: Tesseract 5 takes in fixes with the system's updates, whose data has no version at all, and
+    # an index must not be out of date by each. Pages without OCR are in no index, so that installing it changes none either.
+    "ocr=tesseract-5",
 )
 
 
-def parser_spec() -> ParserSpec:
-    """The spec of the parser as installed."""
+def parser_spec(ocr: OcrConfig) -> ParserSpec:
+    """The spec of the parser as installed, with what the deployment chose about OCR."""
     libraries = (f"{name}={version(name)}" for name in _LIBRARIES)
-    return ParserSpec(ENGINE, ";".join((f"rules={RULES}", *libraries, *_OPTIONS)))
+    return ParserSpec(ENGINE, ";".join((f"rules={RULES}", *libraries, *_OPTIONS, *ocr.options)))

@@ -148,6 +148,12 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
         (("source", "add", "docs"), "nobody could read docs: give --groups"),
         (("source", "remove", "nowhere"), "is unknown"),
         (("dlq", "retry"), "say which"),
+        (("search", " "), "the query is empty"),
+        (("search",), "Missing argument 'QUERY'"),
+        (("sync", "--fast"), "No such option: --fast"),
+        (("show", "samples/nowhere.md", "--chunks", "--text"), "choose one of"),
+        (("source", "add", "docs", "--groups", "a", "--poll", "20"), "--poll '20' is no duration with a unit"),
+        (("source", "set", "samples", "--path", "/does/not/exist"), "is not a folder"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_fix_and_exit_2(home: Path, words: tuple[str, ...], said: str) -> None:
@@ -175,11 +181,55 @@ def test_settings_that_do_not_fit_stop_the_start_with_one_line(home: Path, setti
         assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('embeding_model = "x"', "primer.toml: 'embeding_model' is no setting; did you mean 'embedding_model'?"),
+        ("max_file_mb = 0", "setting primer.toml: max_file_mb = 0 is not valid: input should be greater than or equal to 1"),
+        ("max_file_mb = ", "primer.toml in PRIMER_HOME is no valid TOML"),
+    ],
+)
+def test_a_fault_of_the_settings_file_names_the_file_and_the_fix(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "primer.toml").write_text(text)
+    done = run(tmp_path, "status")
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_empty_home_is_refused_and_a_mistyped_variable_is_told(home: Path) -> None:
+    assert "PRIMER_HOME = '' is not valid" in run(home, "status", env={"PRIMER_HOME": ""}).stderr
+    told = run(home, "doctor", env={"PRIMER_EMBEDING_MODEL": "x"}).stdout
+    assert "PRIMER_EMBEDING_MODEL is no setting" in told
+    assert "PRIMER_EMBEDDING_MODEL" in told
+
+
+def test_a_source_that_moved_is_told_and_set_right_without_losing_a_document(home: Path, tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    (here / "sub").mkdir(parents=True)
+    (here / "sub" / "a.md").write_text("# Gates\n\nThe gate opens at dawn.")
+    assert run(home, "source", "add", str(here), "--groups", "a", "--name", "moves").returncode == 0
+    assert read(home, "sync", "moves")["indexed"] == 1
+    here.rename(there)
+    lost = run(home, "sync", "moves")
+    assert lost.returncode == 2
+    assert "source moves: source folder" in lost.stderr
+    assert "Fault" not in lost.stderr
+    assert run(home, "doctor").returncode == 1
+    noted = run(home, "source", "set", "moves", "--path", str(there))
+    assert noted.returncode == 0
+    again = read(home, "sync", "moves")
+    assert (again["scanned"], again["unchanged"] + again["acl_only"], again["embedded"]) == (1, 1, 0)
+    assert "reads" in run(home, "source", "add", str(there / "sub"), "--groups", "a", "--name", "inside").stderr
+    for name in ("moves", "inside"):
+        assert run(home, "source", "remove", name).returncode == 0
+
+
 def test_the_installed_script_is_that_function(tmp_path: Path) -> None:
     environment = {**os.environ, "PRIMER_HOME": str(tmp_path / "home")}
     done = subprocess.run([Path(sys.executable).with_name("primer"), "status"], env=environment, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.startswith("primer: catalog sqlite")
+    assert done.stderr.startswith("primer: there is no catalog at")
     assert len(done.stderr.strip().splitlines()) == 1
 
 
@@ -187,6 +237,9 @@ def test_nothing_works_before_init_and_the_message_says_so(tmp_path: Path) -> No
     done = run(tmp_path / "home", "status")
     assert done.returncode == 2
     assert "primer init" in done.stderr
+    assert not (tmp_path / "home").exists()
+    checks = run(tmp_path / "home", "doctor").stdout
+    assert checks.count("there is no catalog") == 1
 
 
 def test_reset_leaves_an_empty_home_that_init_fills_again(home: Path, tmp_path: Path) -> None:

@@ -8,7 +8,10 @@ import pytest
 
 from primer.definitions import build_defs
 
-ASSETS = ("source_documents", "parsed_elements", "chunks", "embeddings", "vector_index", "keyword_index", "indexed_documents")
+ASSETS = (
+    *("source_documents", "parsed_elements", "slow_parsed_elements", "chunks", "embeddings"),
+    *("vector_index", "keyword_index", "indexed_documents"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,7 @@ def test_the_sensors_run_from_the_start(repository: dg.RepositoryDefinition) -> 
     assert {sensor.name: sensor.default_status for sensor in repository.sensor_defs} == {
         "source_sync_sensor": dg.DefaultSensorStatus.RUNNING,
         "index_sweep_sensor": dg.DefaultSensorStatus.RUNNING,
+        "slow_parse_sensor": dg.DefaultSensorStatus.RUNNING,
     }
 
 

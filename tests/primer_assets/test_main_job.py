@@ -284,3 +284,24 @@ def test_a_removed_source_leaves_nothing_to_find_and_can_come_back(place: Deploy
     assert place.sync().counts["new"] == 1
     assert place.search("ferry")[0].path == "page.md"
     assert place.reconcile().agrees
+
+
+def test_a_huge_document_holds_up_no_small_one_of_its_sweep(place: Deployment) -> None:
+    rows = "\n".join(f"{n},part {n} of the {TOPICS[n % 10]} and its many fittings,{n * 37 % 1000}" for n in range(500))
+    place.write("a-huge.csv", f"id,name,weight\n{rows}\n")
+    for n in range(3):
+        place.write(f"small-{n}.md", section(900 + n))
+    share = 12
+    counts = place.sync(settings=place.workspace.settings.model_copy(update={"run_passages": share})).counts
+    assert (counts["indexed"], counts["failed"]) == (4, 0)
+    assert counts["embedded"] == counts["chunks_new"] > 2 * share
+    assert counts["cache_hits"] == 0
+
+    catalog = place.workspace.catalog
+    at = {}
+    for path in ("a-huge.csv", *(f"small-{n}.md" for n in range(3))):
+        found = catalog.lookup.status(catalog.lookup.find_document(f"{place.name}/{path}")[0], "v1")
+        assert found.indexed_at is not None
+        at[path] = found.indexed_at
+    assert max(moment for path, moment in at.items() if path != "a-huge.csv") < at["a-huge.csv"]
+    assert place.reconcile().agrees

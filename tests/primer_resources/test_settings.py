@@ -24,7 +24,7 @@ def test_a_bare_number_is_no_duration_and_the_setting_is_named(name: str, value:
 
 def test_a_bare_number_in_the_file_is_refused_too(primer_home: Path) -> None:
     write_toml(primer_home, "lease = 90\n")
-    with pytest.raises(PrimerError, match="setting PRIMER_LEASE = 90 is not valid: duration '90' has no unit"):
+    with pytest.raises(PrimerError, match=r"setting primer\.toml: lease = 90 is not valid: duration '90' has no unit"):
         load_settings()
 
 
@@ -68,7 +68,7 @@ def test_the_file_is_read_from_the_home_that_is_given(tmp_path: Path, primer_hom
 
 def test_an_unknown_name_in_the_file_is_named(primer_home: Path) -> None:
     write_toml(primer_home, 'leese = "90s"\n')
-    with pytest.raises(PrimerError, match="PRIMER_LEESE"):
+    with pytest.raises(PrimerError, match=r"primer\.toml: 'leese' is no setting; did you mean 'lease'\?"):
         load_settings()
 
 

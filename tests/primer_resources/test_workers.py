@@ -16,8 +16,9 @@ import psutil
 import pytest
 
 from primer_core.failures import Reason, SystemFault
+from primer_resources.scratch import PREFIX
 from primer_resources.worker_faults import fault_of
-from primer_resources.workers import DIRECTORY_PREFIX, Call, Ending, Finished, WorkerLimits, WorkerPool
+from primer_resources.workers import Call, Ending, Finished, WorkerLimits, WorkerPool
 
 HERE = Path(__file__).parent
 SECONDS = 20
@@ -258,22 +259,6 @@ def test_a_task_can_reach_no_network_start_no_program_and_write_nowhere_else(mak
     assert [(path.name, path.read_text()) for path in folder.iterdir()] == [("kept", "words")]
 
 
-def test_what_is_handed_to_tasks_is_cleared_away_with_its_pool(make_pool: Any, poison: Any, root: Path) -> None:
-    pool = make_pool()
-
-    def fail_within() -> None:
-        with pool.scratch() as folder:
-            places.append(folder)
-            (folder / "content").write_text("words")
-            assert folder.is_relative_to(next(root.glob(f"{DIRECTORY_PREFIX}*")))
-            raise KeyError
-
-    places: list[Path] = []
-    with pytest.raises(KeyError):
-        fail_within()
-    assert not places[0].exists()
-
-
 def test_workers_that_cannot_start_are_the_systems_fault(make_pool: Any, poison: Any) -> None:
     with pytest.raises(SystemFault, match="no models on this machine"):
         run(make_pool(prepare="poison_tasks:cannot_start"), ("a", poison.double, (1,)))
@@ -292,6 +277,7 @@ OWNER = """
 import sys
 from datetime import timedelta
 import poison_tasks
+from primer_resources.scratch import PREFIX
 from primer_resources.workers import Call, WorkerLimits, WorkerPool
 pool = WorkerPool(WorkerLimits(2, 2**30, 100, timedelta(seconds=600)))
 calls = [Call(n, poison_tasks.my_pid, ()) for n in range(2)] + [Call(n, poison_tasks.hang_holding_the_lock, ()) for n in range(2)]
@@ -307,10 +293,10 @@ def test_workers_die_with_a_killed_parent_and_the_next_pool_clears_up(make_pool:
         lines = [owner.stdout.readline() for _ in range(2)]
         pids = [int(pid) for line in lines for pid in line.split()]
         assert pids
-        assert len(list(root.glob(f"{DIRECTORY_PREFIX}*"))) == 1
+        assert len(list(root.glob(f"{PREFIX}*"))) == 1
         owner.kill()
     assert are_gone(pids)
-    left = set(root.glob(f"{DIRECTORY_PREFIX}*"))
+    left = set(root.glob(f"{PREFIX}*"))
     assert len(left) == 1
     run(make_pool(), ("a", poison.double, (1,)))
     assert not [place for place in left if place.exists()]

@@ -151,7 +151,7 @@ def _generations(deployment: Deployment) -> dict[str, DocumentView]:
 def _cli(deployment: Deployment) -> "subprocess.Popen[str]":
     """`primer sync` of all sources, started."""
     return subprocess.Popen(
-        [sys.executable, "-m", "primer.cli.main", "sync"],
+        [sys.executable, "-m", "primer.cli.launch", "sync"],
         env={**os.environ, **deployment.environment, "COLUMNS": "200"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -10,6 +10,7 @@ from docling_core.types.doc import DoclingDocument
 
 from primer_core.reviews import ReviewPage
 from primer_core.routing import Format
+from primer_resources.parser.ocr.config import OcrConfig
 
 _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
 
@@ -17,12 +18,13 @@ _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file to convert: where its bytes are, the document's own name (for messages), what it is, the pages that a person let
-    through, and a name that cannot mislead (made of the format, so that the same content gives the same output whatever it is called)."""
+    through, how pages are read by OCR, and a name that cannot mislead (made of the format, so that the same content gives the same output whatever it is called)."""
 
     path: Path
     name: str
     format: Format
     accepted_pages: frozenset[int] = frozenset()
+    ocr: OcrConfig = OcrConfig()
 
     @property
     def plain_name(self) -> str:

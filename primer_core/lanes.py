@@ -1,0 +1,70 @@
+"""Fast lane or slow lane: which documents must not stand in the way of the others, and how long a slow one may take. Pure.
+
+What tells at once (the kind of a file, its size) decides when the bytes are fetched. What only a look inside tells (pages, scans) is
+asked in a parse worker, before the parse: a hostile file is opened nowhere else.
+"""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from math import ceil
+
+from primer_core.routing import Format
+
+FEW_CHARACTERS = 50
+"""A page with a picture and fewer characters in its text layer is a scan: a running header or a stamp may be text all the same."""
+SCANNED_PAGE_BYTES = 30_000
+"""A page of text scanned in black and white (CCITT G4 or JBIG2, 300 dpi) takes 30 kB or more: so a file has at most so many pages."""
+MOST_PAGES = 2_000
+"""Pages that lengthen a time limit: a page count is the file's own claim and must not buy for ever."""
+
+
+class Lane(StrEnum):
+    """Which runs and which worker pool a document is parsed in."""
+
+    FAST = "fast"
+    SLOW = "slow"
+
+
+@dataclass(frozen=True, slots=True)
+class FastLane:
+    """What the fast lane takes: files of at most `file_bytes`, PDF files of at most `pages` pages, none of them a scan."""
+
+    file_bytes: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class SlowWork:
+    """Why a content is work for the slow lane, and the number of its pages, where it is known."""
+
+    why: str
+    pages: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlowTime:
+    """The time that a slow parse may take: `document` and, for each page, `page`."""
+
+    document: timedelta
+    page: timedelta
+
+    def limit(self, size: int, pages: int | None) -> timedelta:
+        """For a file of `size` bytes; where nobody counted its pages, it has as many as its bytes could hold."""
+        counted = ceil(size / SCANNED_PAGE_BYTES) if pages is None else pages
+        return self.document + self.page * min(counted, MOST_PAGES)
+
+    @property
+    def longest(self) -> timedelta:
+        """More than any document gets."""
+        return self.document + self.page * MOST_PAGES
+
+
+def lane_at_fetch(format_: Format, size: int, fast: FastLane) -> Lane:
+    """The lane of a content, by what its first bytes and its size tell: pictures need OCR, large files take long whatever they are."""
+    return Lane.SLOW if format_ is Format.IMAGE or size > fast.file_bytes else Lane.FAST
+
+
+def is_scan(characters: int, has_picture: bool) -> bool:
+    """Whether a page has to be read by OCR, by the length of its text layer."""
+    return has_picture and characters < FEW_CHARACTERS

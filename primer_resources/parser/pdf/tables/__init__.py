@@ -1,0 +1,1 @@
+"""Finding tables on a page, one file a kind of table."""
