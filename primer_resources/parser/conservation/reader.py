@@ -7,7 +7,7 @@ from pathlib import Path
 from docling_core.types.doc import ContentLayer, DocItemLabel, DoclingDocument, TableItem
 from docling_core.types.doc.document import TextItem
 
-from primer_core.conservation import Conservation, count_words, weigh
+from primer_core.conservation import Conservation, count_words, number_of_words, weigh
 from primer_core.elements import Element
 from primer_core.routing import Format
 
@@ -36,7 +36,7 @@ def measure(
     if source is None:
         return None
     kept = count_words("\n".join(element.text for element in elements))
-    losses = {name: count_words("\n".join(texts)).total() for name, texts in source.losses.items()}
+    losses = {name: number_of_words("\n".join(texts)) for name, texts in source.losses.items()}
     return weigh(count_words("\n".join(source.pieces)), kept, set_aside(document), losses)
 
 

@@ -1,6 +1,6 @@
 """Damaged files of every format: never a crash or hang of the parent, never a success without words, nothing left behind.
 
-The suite parses a few dozen. A full run, with its figures by format and end, is one command (about 20 CPU minutes for 2,000):
+The suite parses a few dozen. A full run, with its figures by format and end, is one command (six minutes for 2,000):
 
     python -m pytest tests/primer_resources/parser/test_fuzz.py --fuzz-inputs 2000 --timeout 7200 -s
 
