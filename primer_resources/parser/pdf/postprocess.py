@@ -14,6 +14,7 @@ from primer_core.layout.figures import drawings, holds_labels, lines_inside
 from primer_core.layout.geometry import Box, Line, union
 from primer_core.layout.grids import row_groups
 from primer_core.layout.lines import join_spans
+from primer_core.layout.marks import is_bare_bullet
 from primer_resources.parser.pdf.cells import box_of, cell_of, docling_box, is_turned, spans_of
 from primer_resources.parser.pdf.clusters import GridCluster, TextCluster
 from primer_resources.parser.pdf.tables.finder import Strokes, find_tables
@@ -56,7 +57,7 @@ def lay_out(page: Page) -> list[Cluster]:
     whole = Box(0.0, 0.0, page.size.width, page.size.height)
     cells = page.cells
     word_cells = page.parsed_page.word_cells if page.parsed_page is not None else []
-    words = spans_of(word_cells, word_cells)
+    words = spans_of(word_cells)
     grids = find_tables(words, _strokes(page), whole)
     inside = [grid.box.grown(1.0) for grid in grids]
     spans = [span for span in spans_of(cells, word_cells) if not any(span.box.share_inside(box) > INSIDE for box in inside)]
@@ -67,7 +68,7 @@ def lay_out(page: Page) -> list[Cluster]:
     labels = {id(line) for _, held in labelled for line in held}
     blocks = build_blocks([line for line in lines if id(line) not in labels], [*inside, *pictures])
     clusters: list[Cluster] = []
-    found: list[tuple[int, Cluster]] = [(block.order, _text(block, cells)) for block in blocks]
+    found: list[tuple[int, Cluster]] = [(block.order, _text(block, cells)) for block in blocks if not is_bare_bullet(block.text)]
     found += [(_first(cells, grid.box), GridCluster(id=0, label=DocItemLabel.TABLE, bbox=docling_box(grid.box), grid=grid)) for grid in grids]
     found += [(held[0].order, _labels(held, cells)) for _, held in labelled if held]
     found += [(len(cells), Cluster(id=0, label=DocItemLabel.PICTURE, bbox=docling_box(box))) for box in figures]
