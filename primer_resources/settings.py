@@ -49,7 +49,7 @@ def _not_empty(value: Any) -> Any:
 def _languages(value: Any) -> Any:
     names = tuple(re.split(r"[+,\s]+", value.strip())) if isinstance(value, str) else tuple(value)
     for name in names:
-        if not re.fullmatch(r"(?:script/)?[A-Za-z][A-Za-z_]{1,30}", str(name)):
+        if not re.fullmatch(r"[A-Za-z][A-Za-z_]{1,30}", str(name)):
             raise ValueError(f"{name!r} is no language of Tesseract; write them as eng or eng+deu+chi_sim")
     return names
 

@@ -38,13 +38,16 @@ class Toolkit:
 
     @cached_property
     def recipe(self) -> Recipe:
-        """The recipe that the settings and the installed libraries make. Raises PrimerError where the model cannot be loaded."""
+        """The recipe that the settings and the installed libraries make. Raises PrimerError where the model cannot be loaded, or
+        a language that OCR is to read is not installed."""
         from primer_resources.chunker.factory import open_chunker
         from primer_resources.embedder.model import describe_model, resolve_model
         from primer_resources.parser.ocr.config import ocr_config
+        from primer_resources.parser.ocr.installation import check_languages
         from primer_resources.parser.version import parser_spec
 
         settings = self._settings
+        check_languages(settings.ocr_languages)
         model = describe_model(resolve_model(settings.embedding_model), settings.chunk_max_tokens)
         return Recipe(parser_spec(ocr_config(settings)), open_chunker(settings).spec, model)
 

@@ -75,7 +75,8 @@ class _PictureFile:
 
     def __enter__(self) -> str:
         path = Path(self._directory.name) / "page.tif"
-        self._image.save(path)
+        # Said outright: the image may remember that it came from a fax, whose compression takes black and white only.
+        self._image.save(path, compression="raw")
         return str(path)
 
     def __exit__(self, *_: object) -> None:
