@@ -104,7 +104,8 @@ def _table(rows: Sequence[Sequence[Line]]) -> Grid | None:
     wordy = [line for line in segments if len(line.text.split()) > 1]
     if len(wordy) > 3 and sum(1 for line in wordy if line.text[0].islower()) > SENTENCES * len(wordy):
         return None
-    in_place = sum(1 for line in segments if sum(1 for left, right in columns if min(line.box.right, right) > max(line.box.left, left)) == 1)
+    held = [sum(1 for left, right in columns if min(line.box.right, right) > max(line.box.left, left)) for line in segments]
+    in_place = sum(1 for count in held if count == 1)
     if in_place < IN_PLACE * len(segments):
         return None
     joined = join_rows(rows, continuation_starts(rows, columns))

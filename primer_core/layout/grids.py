@@ -175,9 +175,7 @@ def _without_empty(grid: Grid) -> Grid | None:
         kept_rows = [rows.index(row) for row in range(cell.row, cell.row + cell.row_span) if row in rows]
         kept_columns = [columns.index(column) for column in range(cell.column, cell.column + cell.column_span) if column in columns]
         if kept_rows and kept_columns:
-            cells.append(
-                replace(cell, row=kept_rows[0], column=kept_columns[0], row_span=len(kept_rows), column_span=len(kept_columns))
-            )
+            cells.append(replace(cell, row=kept_rows[0], column=kept_columns[0], row_span=len(kept_rows), column_span=len(kept_columns)))
     return Grid(grid.box, len(rows), len(columns), tuple(sorted(cells, key=lambda cell: (cell.row, cell.column))), grid.header_rows)
 
 
@@ -299,4 +297,3 @@ def continuation_starts(rows: Sequence[Sequence[Line]], columns: Sequence[tuple[
             continue
         starts.append(number)
     return starts
-

@@ -36,7 +36,7 @@ def is_list_item(text: str) -> bool:
 
 def is_bare_bullet(text: str) -> bool:
     """Whether the text is bullets and nothing else."""
-    return all(char.isspace() or char in BULLETS or "\x80" <= char <= "\x9f" or "\ue000" <= char <= "\uf8ff" for char in text) and bool(text.strip())
+    return bool(text.strip()) and all(char.isspace() or _BULLET.match(char) for char in text)
 
 
 def is_marker_only(text: str) -> bool:

@@ -19,6 +19,7 @@ from primer_core.failures import Reason, SystemFault
 from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.docling_parser import PREPARE, DoclingParser, judge
 from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.pdf.config import PdfConfig
 from primer_resources.parser.version import parser_spec
 from primer_resources.workers import Call, WorkerLimits, WorkerPool
 
@@ -300,7 +301,7 @@ def test_the_spec_names_what_shapes_the_output_and_imports_nothing_heavy() -> No
         "assert not {'docling', 'docling_core', 'torch', 'lxml'} & set(sys.modules), 'heavy'"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == parser_spec(OcrConfig()).version
+    assert found.stdout.strip() == parser_spec(OcrConfig(), PdfConfig()).version
     for name in ("docling-slim=", "docling-core=", "docling-parse=", "rules=", "pdf="):
         assert name in found.stdout
 
