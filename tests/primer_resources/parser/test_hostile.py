@@ -16,7 +16,7 @@ import pytest
 
 from primer_core.failures import Reason
 from primer_resources.parser.base import ParseOutcome, ParseRequest
-from primer_resources.parser.docling_parser import PREPARE, DoclingParser
+from primer_resources.parser.docling_parser import PREPARE, PROGRAMS, DoclingParser
 from primer_resources.workers import WorkerLimits, WorkerPool
 
 SECRET = "the words of a file on this machine"
@@ -134,7 +134,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def parse_all(requests: Iterator[ParseRequest], root: Path) -> dict[str, ParseOutcome]:
     """Parse in one pool with ordinary limits; nothing of it may outlive it."""
     limits = WorkerLimits(1, 4 * 2**30, 200, TIMEOUT, cpu_time=CPU_TIME)
-    pool: WorkerPool[Any] = WorkerPool(limits, PREPARE)
+    pool: WorkerPool[Any] = WorkerPool(limits, PREPARE, PROGRAMS)
     outcomes = {}
     seen: set[psutil.Process] = set()
     for outcome in DoclingParser(pool, max_file_mb=20).parse_many(requests):
