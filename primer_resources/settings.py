@@ -110,7 +110,7 @@ class Settings(BaseSettings):
     max_file_mb: Annotated[int, Field(ge=1)] = 200
 
     fast_file_mb: Annotated[int, Field(ge=1)] = 25
-    """Larger files are parsed in the slow lane. So are pictures and PDF files with a scanned page."""
+    """Larger files are parsed in the slow lane. So are pictures and PDF files with a page that needs OCR."""
     fast_pages: Annotated[int, Field(ge=1)] = 300
     """PDF files with more pages are parsed in the slow lane."""
     slow_parse_workers: Annotated[int, Field(ge=1)] = 1

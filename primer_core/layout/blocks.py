@@ -163,7 +163,8 @@ def _lines_below(lines: Sequence[Line], barriers: Sequence[Box]) -> dict[int, in
         if len(lowers) != 1 or len(above[lowers[0]]) != 1:
             continue
         over, under = lines[upper].box, lines[lowers[0]].box
-        if over.shared_width(under) < OVER * min(over.width, under.width):
+        code = lines[upper].mono and lines[lowers[0]].mono
+        if not code and over.shared_width(under) < OVER * min(over.width, under.width):
             continue
         gap = Box(max(over.left, under.left), over.bottom, min(over.right, under.right), under.top)
         if gap.height > 0 and any(_stands_between(barrier, gap, over, under) for barrier in barriers):

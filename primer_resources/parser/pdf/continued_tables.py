@@ -15,6 +15,8 @@ def join_continued_tables(document: DoclingDocument) -> None:
     for item in items:
         if isinstance(item, PictureItem) and not item.captions:
             continue
+        if first is not None and item.parent is not None and item.parent.cref == first.self_ref:
+            continue  # its caption
         if not isinstance(item, TableItem):
             first = None
             continue
