@@ -45,6 +45,7 @@ def status(
         "indexed_version",
         "chunks",
         "indexed_at",
+        "container",
         "pages_to_review",
         "text_kept",
         "text_losses",
