@@ -11,6 +11,9 @@ LEAST_ROWS = 3
 ROW_GAP = 1.8
 """Widest gap between two rows of one table, in line heights."""
 
+CONTINUED = 3
+"""Most lines below a row that go on in one of its cells."""
+
 CELL_LETTERS = 32
 """Most letters that a table's middle cell has: longer ones are columns of running text."""
 
@@ -52,18 +55,34 @@ def _tables_of(lines: Sequence[Line]) -> list[Grid]:
     found: list[Grid] = []
     start = 0
     while start < len(rows):
-        end = start
-        while end < len(rows) and _is_tabular(rows[end]) and (end == start or _follows(rows[end - 1], rows[end])):
+        end = last = start
+        while end < len(rows) and (end == start or _follows(rows[end - 1], rows[end])):
+            if _is_tabular(rows[end]):
+                last = end + 1
+            elif end == start or end - last >= CONTINUED or not _goes_on(rows[last - 1], rows[end]):
+                break
             end += 1
-        grid = _table(rows[start:end])
+        if end > last and last > start and all(_goes_on(rows[last - 1], row) for row in rows[last:end]):
+            last = end
+        grid = _table(rows[start:last])
         if grid is not None:
             found.append(grid)
-        start = max(end, start + 1)
+        start = max(last, start + 1)
     return found
 
 
 def _is_tabular(row: Sequence[Line]) -> bool:
-    return len(row) > 1 and not all(line.mono for line in row) and not any(is_contents_line(line.text) for line in row) and not is_list_item(row[0].text)
+    return (
+        len(row) > 1
+        and not all(line.mono for line in row)
+        and not any(is_contents_line(line.text) for line in row)
+        and not is_list_item(row[0].text)
+    )
+
+
+def _goes_on(row: Sequence[Line], below: Sequence[Line]) -> bool:
+    """Whether a line alone goes on in a column of the row above: it begins where one of its segments does, the first aside."""
+    return len(below) == 1 and any(abs(below[0].box.left - line.box.left) <= 3.0 for line in row[1:])
 
 
 def _follows(upper: Sequence[Line], lower: Sequence[Line]) -> bool:
@@ -85,10 +104,11 @@ def _table(rows: Sequence[Sequence[Line]]) -> Grid | None:
     wordy = [line for line in segments if len(line.text.split()) > 1]
     if len(wordy) > 3 and sum(1 for line in wordy if line.text[0].islower()) > SENTENCES * len(wordy):
         return None
-    in_place = sum(1 for line in segments if sum(1 for left, right in columns if min(line.box.right, right) > max(line.box.left, left)) == 1)
+    held = [sum(1 for left, right in columns if min(line.box.right, right) > max(line.box.left, left)) for line in segments]
+    in_place = sum(1 for count in held if count == 1)
     if in_place < IN_PLACE * len(segments):
         return None
-    if len(segments) < 0.5 * len(rows) * len(columns):
-        return None
     joined = join_rows(rows, continuation_starts(rows, columns))
+    if len(joined) < LEAST_ROWS or sum(min(len(row), len(columns)) for row in joined) < 0.5 * len(joined) * len(columns):
+        return None
     return grid_of_rows([stack(row, columns) for row in joined])

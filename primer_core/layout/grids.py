@@ -15,6 +15,10 @@ FULL = 0.6
 """Rows with this share of the most segments of any row say where the columns are; fuller ones only, since headings span several."""
 
 
+SHADOW = 0.1
+"""Greatest share of the rows in which a column that is only a heading's place has words."""
+
+
 @dataclass(frozen=True, slots=True)
 class GridCell:
     """A cell at a row and column, counted from 0, that covers `row_span` × `column_span` places."""
@@ -144,8 +148,10 @@ def _rows_in(grid: Grid, lines: Sequence[Sequence[Sequence[Line]]], row: int) ->
         if any(abs(line[0].box.middle - middle) > 0.5 * line[0].box.height for line, middle in zip(found, first, strict=True)):
             return 1
     written = [line.text for found in several for group in found for line in group]
-    figures = sum(1 for text in written if any(char.isdigit() for char in text))
-    return count if 2 * figures > len(written) else 1
+    if 2 * sum(1 for text in written if any(char.isdigit() for char in text)) > len(written):
+        return count
+    wrapped = sum(1 for text in written if text[:1].islower())
+    return count if count > 2 and len(several) > 2 and 10 * wrapped <= len(written) else 1
 
 
 def _nearest(edges: Sequence[float], value: float) -> int:
@@ -169,9 +175,7 @@ def _without_empty(grid: Grid) -> Grid | None:
         kept_rows = [rows.index(row) for row in range(cell.row, cell.row + cell.row_span) if row in rows]
         kept_columns = [columns.index(column) for column in range(cell.column, cell.column + cell.column_span) if column in columns]
         if kept_rows and kept_columns:
-            cells.append(
-                replace(cell, row=kept_rows[0], column=kept_columns[0], row_span=len(kept_rows), column_span=len(kept_columns))
-            )
+            cells.append(replace(cell, row=kept_rows[0], column=kept_columns[0], row_span=len(kept_rows), column_span=len(kept_columns)))
     return Grid(grid.box, len(rows), len(columns), tuple(sorted(cells, key=lambda cell: (cell.row, cell.column))), grid.header_rows)
 
 
@@ -187,7 +191,28 @@ def columns_of(rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
             columns[-1] = (columns[-1][0], max(columns[-1][1], right))
         else:
             columns.append((left, right))
+    columns = _without_shadows(columns, rows)
     return columns if len(columns) > 1 else []
+
+
+def _without_shadows(columns: list[tuple[float, float]], rows: Sequence[Sequence[Line]]) -> list[tuple[float, float]]:
+    """The columns, those made one of which one has a word or two and never in a row with its neighbour: a heading that stands aside
+    of what it heads."""
+    kept = list(columns)
+    filled = [{number for number, row in enumerate(rows) if any(_over(column, line.box) for line in row)} for column in kept]
+    place = 0
+    while place + 1 < len(kept) and len(kept) > 2:
+        here, there = filled[place], filled[place + 1]
+        if not here & there and min(len(here), len(there)) <= max(1, SHADOW * len(rows)):
+            kept[place : place + 2] = [(kept[place][0], kept[place + 1][1])]
+            filled[place : place + 2] = [here | there]
+        else:
+            place += 1
+    return kept
+
+
+def _over(column: tuple[float, float], box: Box) -> bool:
+    return min(column[1], box.right) > max(column[0], box.left)
 
 
 def grid_of_rows(rows: Sequence[Sequence[Line]], header_rows: int = 1) -> Grid | None:
@@ -213,6 +238,14 @@ def grid_of_rows(rows: Sequence[Sequence[Line]], header_rows: int = 1) -> Grid |
             cells.append(GridCell(number, place, text, union(line.box for line in lines), 1, min(spans[place], following - place)))
     box = union(line.box for row in rows for line in row)
     return Grid(box, len(rows), len(columns), tuple(cells), header_rows)
+
+
+def read_from_the_right(grid: Grid) -> Grid:
+    """The grid with its columns in the order in which its words are read: the rightmost first where they run from the right."""
+    if not runs_from_the_right("".join(cell.text for cell in grid.cells)):
+        return grid
+    cells = [replace(cell, column=grid.columns - cell.column - cell.column_span) for cell in grid.cells]
+    return replace(grid, cells=tuple(sorted(cells, key=lambda cell: (cell.row, cell.column))))
 
 
 def _aside(column: tuple[float, float], box: Box) -> float:
@@ -264,4 +297,3 @@ def continuation_starts(rows: Sequence[Sequence[Line]], columns: Sequence[tuple[
             continue
         starts.append(number)
     return starts
-

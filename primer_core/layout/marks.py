@@ -2,10 +2,11 @@
 
 import re
 
-BULLETS = "•‣◦⁃⁌⁍∙▪▫●○■□◆◇►▶▸➤➢✓✔✗✘☐☑☒·–*\uf0b7\uf0a7\uf0a8\uf06f"
-"""Characters that begin a list item. U+F0B7 and its neighbours are the bullets of Word's Symbol and Wingdings fonts."""
+BULLETS = "•‣◦⁃⁌⁍∙▪▫●○■□◆◇►▶▸➤➢✓✔✗✘☐☑☒·–*"
+"""Characters that begin a list item; so does any control character above ASCII and any of the private use area, where dingbat
+fonts have theirs."""
 
-_BULLET = re.compile(rf"[{re.escape(BULLETS)}-](?=\s|$)")
+_BULLET = re.compile(rf"[{re.escape(BULLETS)}\x80-\x9f\ue000-\uf8ff-](?=\s|$)")
 _NUMBER = re.compile(r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6})\.|\[\d{1,3}\])(?=\s|$)")
 _SECTION = re.compile(r"(?:(?:chapter|section|part|article|appendix|annex)\s+)?(\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+)[.)]?\s+\S", re.I)
 _CAPTION = re.compile(
@@ -31,6 +32,11 @@ def is_numbered(text: str) -> bool:
 def is_list_item(text: str) -> bool:
     """Whether the text begins like a list item."""
     return is_bullet(text) or is_numbered(text)
+
+
+def is_bare_bullet(text: str) -> bool:
+    """Whether the text is bullets and nothing else."""
+    return bool(text.strip()) and all(char.isspace() or _BULLET.match(char) for char in text)
 
 
 def is_marker_only(text: str) -> bool:

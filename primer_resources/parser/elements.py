@@ -70,6 +70,7 @@ def list_elements(document: DoclingDocument) -> tuple[Element, ...]:
 
 
 def _walk(document: DoclingDocument, has_title: bool) -> Iterator[tuple[ElementKind, str, int | None, int | None]]:
+    """The items in order; a table's caption before its rows, as Docling's own exports have it."""
     spent: set[str] = set()
     captions = {ref.cref for item in (*document.tables, *document.pictures) for ref in item.captions}
     for item, _ in document.iterate_items(with_groups=True, included_content_layers=_LAYERS):
@@ -80,6 +81,10 @@ def _walk(document: DoclingDocument, has_title: bool) -> Iterator[tuple[ElementK
             yield ElementKind.PARAGRAPH, text, None, page
         elif isinstance(item, TableItem):
             spent.update(_descendants(item, document, captions))
+            for caption in (ref.resolve(document) for ref in item.captions):
+                if isinstance(caption, TextItem) and caption.content_layer in _LAYERS:
+                    spent.add(caption.self_ref)
+                    yield ElementKind.CAPTION, caption.text or caption.orig, None, _page(caption)
             yield ElementKind.TABLE, _markdown_rows(item.data, document), None, _page(item)
         elif isinstance(item, PictureItem):
             chart = _chart_rows(item, document)

@@ -1,10 +1,12 @@
 """Between Docling's text cells and the spans and lines of primer_core.layout."""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from operator import itemgetter
 from statistics import median
 
 from docling.utils.font_style import parse_font_style
@@ -19,8 +21,6 @@ BOLD = 600
 
 MOSTLY = 0.8
 """Share of a line's letters that must be bold for the line to be bold."""
-
-INSIDE = 0.5
 
 TYPEWRITTEN = 0.6
 """A page with more of its letters in a typewriter font is typewritten: its lines are text, not code."""
@@ -68,16 +68,16 @@ def is_turned(cell: TextCell) -> bool:
 def spans_of(cells: Sequence[TextCell], words: Sequence[TextCell] = ()) -> list[Span]:
     """A span for each upright cell with words; `order` is its place in `cells`. Sizes of one font are settled.
 
-    A cell names one font only, that of its first word; `words`, where given, say in what the rest is set.
+    A cell names one font only, that of its first word; `words`, where given, say in what the rest is set. Words themselves need none.
     """
-    bands = _by_band(words)
+    bands = _Bands(words)
     spans, fonts = [], []
     for place, cell in enumerate(cells):
         if not cell.text.strip() or is_turned(cell):
             continue
         font = cell.font_name if isinstance(cell, PdfTextCell) else ""
         box = box_of(cell.rect.to_bounding_box())
-        inside = [word for word in bands.get(int(box.middle // _BAND), ()) if word.box.share_inside(box) > INSIDE] if bands else []
+        inside = bands.within(box) if words else [_Word(cell.text.strip(), box, font)]
         bold, italic, mono = _style([(word.text, word.font) for word in inside] or [(cell.text, font)])
         text = cell.text
         if inside and _is_glyph_name(inside[0]) and text.startswith(inside[0].text):
@@ -102,16 +102,26 @@ class _Word:
     font: str
 
 
-def _by_band(words: Sequence[TextCell]) -> dict[int, list[_Word]]:
-    """Words by the band of the page in which their middle is, and by its neighbours; in the order of the file."""
-    bands: defaultdict[int, list[_Word]] = defaultdict(list)
-    for word in words:
-        if isinstance(word, PdfTextCell) and word.text.strip():
-            box = box_of(word.rect.to_bounding_box())
-            band = int(box.middle // _BAND)
-            for near in (band - 1, band, band + 1):
-                bands[near].append(_Word(word.text.strip(), box, word.font_name))
-    return bands
+class _Bands:
+    """Words by the band of the page in which their middle is, from left to right in each."""
+
+    def __init__(self, words: Sequence[TextCell]) -> None:
+        bands: defaultdict[int, list[tuple[float, int, _Word]]] = defaultdict(list)
+        for place, word in enumerate(words):
+            if isinstance(word, PdfTextCell) and word.text.strip():
+                box = box_of(word.rect.to_bounding_box())
+                bands[int(box.middle // _BAND)].append((box.centre, place, _Word(word.text.strip(), box, word.font_name)))
+        self._bands = {band: sorted(found, key=itemgetter(0)) for band, found in bands.items()}
+
+    def within(self, box: Box) -> list[_Word]:
+        """The words whose centre is in the box, in the order of the file."""
+        found: list[tuple[float, int, _Word]] = []
+        for band in range(int(box.top // _BAND), int(box.bottom // _BAND) + 1):
+            words = self._bands.get(band, [])
+            first = bisect_left(words, box.left, key=itemgetter(0))
+            last = bisect_right(words, box.right, key=itemgetter(0))
+            found += [word for word in words[first:last] if box.top <= word[2].box.middle <= box.bottom]
+        return [word for _, _, word in sorted(found, key=itemgetter(1))]
 
 
 def _style(parts: Sequence[tuple[str, str]]) -> tuple[bool, bool, bool]:

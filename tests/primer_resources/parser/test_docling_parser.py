@@ -18,6 +18,8 @@ from primer_core.elements import ElementKind
 from primer_core.failures import Reason, SystemFault
 from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.docling_parser import PREPARE, DoclingParser, judge
+from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.pdf.config import PdfConfig
 from primer_resources.parser.version import parser_spec
 from primer_resources.workers import Call, WorkerLimits, WorkerPool
 
@@ -217,7 +219,8 @@ def test_each_fault_has_its_reason_and_names_the_document(parse: Parse, make: An
         "blank.pdf": (make.pdf("", ""), Reason.EMPTY),
         "scan.pdf": (make.pdf("picture", "picture"), Reason.EMPTY),
         "bare.html": (b"<html><body></body></html>", Reason.EMPTY),
-        "photo.jpg": (b"\xff\xd8\xff\xe0 picture", Reason.UNSUPPORTED_FORMAT),
+        "photo.jpg": (b"\xff\xd8\xff\xe0 picture", Reason.TRUNCATED),
+        "film.gif": (b"GIF89a picture", Reason.UNSUPPORTED_FORMAT),
         "stuff.zip": (make.zip(a=b"words"), Reason.UNSUPPORTED_FORMAT),
         "huge.txt": (b"words " * 400_000, Reason.TOO_LARGE),
         "bomb.docx": (make.rezip(whole, lambda name, part: bytes(40 * 2**20) if name == "word/document.xml" else part), Reason.TOO_LARGE),
@@ -233,7 +236,7 @@ def test_each_fault_has_its_reason_and_names_the_document(parse: Parse, make: An
             assert "content-" not in outcome.fault.message
     scan = outcomes["scan.pdf"].fault
     assert scan is not None
-    assert "needs OCR" in scan.message
+    assert "no text was found" in scan.message
 
 
 def test_the_batch_around_an_endless_document_is_parsed(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +301,7 @@ def test_the_spec_names_what_shapes_the_output_and_imports_nothing_heavy() -> No
         "assert not {'docling', 'docling_core', 'torch', 'lxml'} & set(sys.modules), 'heavy'"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == parser_spec().version
+    assert found.stdout.strip() == parser_spec(OcrConfig(), PdfConfig()).version
     for name in ("docling-slim=", "docling-core=", "docling-parse=", "rules=", "pdf="):
         assert name in found.stdout
 
@@ -317,7 +320,7 @@ def test_footnotes_are_kept(parser: DoclingParser, corpus: Path) -> None:
         ("testWORD_truncated.docx", Reason.TRUNCATED),
         ("poc-xmlbomb.xlsx", Reason.CORRUPT),
         ("testODTEncrypted.odt", Reason.UNSUPPORTED_FORMAT),
-        ("issue-203-decimalize.pdf", Reason.EMPTY),
+        ("issue-203-decimalize.pdf", Reason.OCR_BELOW_BAR),
         ("copy-protected.pdf", None),
     ],
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from primer_core.layout.alignments import aligned_tables
 from primer_core.layout.geometry import Box, Line, Span
-from primer_core.layout.grids import Grid
+from primer_core.layout.grids import Grid, read_from_the_right
 from primer_core.layout.lines import join_spans
 from primer_core.layout.rulings import ruled_off_tables
 from primer_resources.parser.pdf.tables.ruled import ruled_tables
@@ -30,7 +30,7 @@ def find_tables(words: Sequence[Span], strokes: Strokes, page: Box) -> list[Grid
     rules = [rule for rule in strokes.horizontal if not any(rule.share_inside(grid.box.grown(2)) > INSIDE for grid in found)]
     _keep(found, ruled_off_tables(rules, rest, page))
     _keep(found, aligned_tables(_segments(words, found), page))
-    return found
+    return [read_from_the_right(grid) for grid in found]
 
 
 def _segments(words: Sequence[Span], found: Sequence[Grid]) -> list[Line]:
