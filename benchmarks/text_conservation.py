@@ -15,6 +15,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from primer_core.failures import DocumentFault
 from primer_core.routing import PARSED
 from primer_resources.parser import convert
@@ -41,6 +43,10 @@ def weigh_file(path: Path) -> dict[str, Any] | None:
             elements = list_elements(converted.document)
     except (DocumentFault, *FAILURES):
         return None
+    # What a worker does with the document before it answers is part of the parse.
+    pa.Codec("zstd", compression_level=convert.ZSTD_LEVEL).compress(
+        converted.document.model_dump_json(exclude_none=True, by_alias=True).encode(), asbytes=True
+    )
     parsed = time.process_time()
     reviewed = frozenset(review.page for review in converted.reviews)
     kept = measure(path, source.format, converted.document, elements, reviewed)
@@ -79,8 +85,10 @@ def main() -> None:
         cost = sum(row["check_s"] for row in found) / (sum(row["parse_s"] for row in found) or 1)
         out.write(
             f"{name:5} {len(found):4} documents {words:9,} words {share:7.2%} kept, {flagged:3} below {options.below:.0%}, "
-            f"{len(found) - len(known)} not readable, check {cost:.1%} of the parse\n"
+            f"{len(found) - len(known)} not readable, check {cost:.1%} of {sum(row['parse_s'] for row in found):.1f} CPU s\n"
         )
+    checks, parses = (sum(row[name] for row in rows.values()) for name in ("check_s", "parse_s"))
+    out.write(f"all   {len(rows):4} documents: {parses:.1f} CPU s parsing, {checks:.1f} checking ({checks / (parses or 1):.1%})\n")
     for path, row in sorted(rows.items(), key=lambda pair: (pair[1]["format"], pair[1]["share"] or 0)):
         if row["share"] is None or row["share"] < options.below:
             missing = ", ".join(row.get("missing", ())[:8])

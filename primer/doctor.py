@@ -45,7 +45,7 @@ def diagnose() -> list[Check]:
         _home,
         _catalog,
         _model,
-        _programs,
+        _ocr,
         _instance,
         _sources,
         _queue,
@@ -104,10 +104,16 @@ def _model(workspace: Workspace) -> Iterator[Check]:
     yield Check("model", Severity.OK, f"{tools.embedder.spec.version} answers with {shape[0]} dimensions")
 
 
-def _programs(_workspace: Workspace) -> Iterator[Check]:
-    found = shutil.which("tesseract")
-    remedy = "" if found else "scans will not be read; install tesseract-ocr"
-    yield Check("tesseract", Severity.OK if found else Severity.WARNING, found or "not installed", remedy)
+def _ocr(workspace: Workspace) -> Iterator[Check]:
+    from primer_resources.parser.ocr.installation import ORIENTATION, check_languages, installed_languages
+
+    installed, languages = installed_languages(), workspace.settings.ocr_languages
+    if installed is None:
+        remedy = "scans and pictures end as ocr_unavailable; `apt-get install tesseract-ocr`, then `primer dlq retry`"
+        yield Check("ocr", Severity.WARNING, "Tesseract is not installed", remedy)
+        return
+    check_languages(languages)
+    yield Check("ocr", Severity.OK, f"Tesseract reads {'+'.join(languages)} of {len(installed - {ORIENTATION})} languages installed")
 
 
 def _instance(workspace: Workspace) -> Iterator[Check]:

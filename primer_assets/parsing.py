@@ -23,7 +23,7 @@ from primer_resources.memory import give_back_memory
 from primer_resources.parser.base import ParseOutcome, Parser, ParseRequest
 from primer_resources.scratch import Scratch
 
-PARSE_FIGURES = ("parsed", "already_parsed", "elements", "pages", "pages_to_review", "flagged")
+PARSE_FIGURES = ("parsed", "already_parsed", "elements", "pages", "pages_below_bar", "flagged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class _Parsing:
             if fault is None:
                 counts = {entry.jobs[0].job_id: {"parsed": 1}}
                 catalog.jobs.complete_parse(connection, entry.jobs, owner, counts, entry.accepted_pages)
-        self.tally.counts["pages_to_review"] += len({page.page for page in seen})
+        self.tally.counts["pages_below_bar"] += len({page.page for page in seen})
         if fault is not None:
             self._fail(entry.jobs, fault)
             return

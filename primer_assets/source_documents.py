@@ -12,6 +12,7 @@ from primer_resources.connectors.registry import Connectors
 from primer_resources.document_store import DocumentStore
 from primer_resources.heartbeat import Heartbeat
 from primer_resources.settings import Settings
+from primer_resources.toolkit import Toolkit
 
 SHOWN_PROBLEMS = 20
 
@@ -30,6 +31,7 @@ def source_documents(
     store: dg.ResourceParam[DocumentStore],
     settings: dg.ResourceParam[Settings],
     connectors: dg.ResourceParam[Connectors],
+    toolkit: dg.ResourceParam[Toolkit],
 ) -> dg.MaterializeResult[None]:
     """Sync one source; a second run on the same source finds it taken and leaves it."""
     with plain_errors():
@@ -48,9 +50,8 @@ def source_documents(
         with Heartbeat(lease, lambda: catalog.holders.beat(owner, lease), lambda: catalog.sources.renew(owner, lease)):
             try:
                 connector = connectors.open(source)
-                sync = SourceSync(
-                    catalog, store, connector, source, scan, epoch, versions, settings.buckets, confirms_held, settings.fast_lane
-                )
+                expander, fast = toolkit.expander, settings.fast_lane
+                sync = SourceSync(catalog, store, connector, expander, source, scan, epoch, versions, settings.buckets, confirms_held, fast)
                 decision = sync.run()
             except PrimerError as error:
                 catalog.sources.finish(source.source_id, epoch, None, None, str(error))

@@ -9,16 +9,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from pathlib import Path
 from typing import TextIO
 
 from sqlalchemy import Connection
 
+from primer_assets.source_reading import Read, Reading
 from primer_core import ids
 from primer_core.buckets import bucket_of
 from primer_core.delete_guard import DeleteDecision, Verdict, decide_deletes, vanishing_digest
-from primer_core.failures import DocumentFault, Reason, Transient
-from primer_core.lanes import FastLane, Lane, lane_at_fetch
+from primer_core.failures import Reason
+from primer_core.lanes import FastLane, Lane
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.stages import FETCH, Operation
 from primer_core.sync_report import SyncReport
@@ -27,30 +27,17 @@ from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.documents import KnownDocument, Placement, VersionFacts
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.sources import Source
-from primer_resources.connectors.base import Access, Connector, Fetched, ListedItem
+from primer_resources.connectors.base import Access, Connector, ListedItem
+from primer_resources.containers.expander import Expander
 from primer_resources.document_store import DocumentStore
-from primer_resources.parser.sniffing import sniff_file
 from primer_resources.scratch import Scratch
 
 LISTED_A_BATCH = 500
 FETCHED_A_BATCH = 50
 """Documents fetched before a commit: what a crash may fetch again."""
-TRIES = 3
-"""Reads of a file that changes while it is read, before it is left for the next sync."""
 RACY = timedelta(seconds=2)
 """A file changed this shortly before the last good sync began, or since, may have changed again within one tick of its file
 system's clock (FAT: 2 s)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What reading an item gave: its content, kind and lane, or the fault that it has."""
-
-    item: ListedItem
-    fetched: Fetched | None
-    mime: str | None
-    fault: DocumentFault | None
-    lane: Lane = Lane.FAST
 
 
 @dataclass(slots=True)
@@ -60,6 +47,7 @@ class SourceSync:
     catalog: Catalog
     store: DocumentStore
     connector: Connector
+    expander: Expander
     source: Source
     scan: int
     epoch: int
@@ -81,47 +69,79 @@ class SourceSync:
         known_before = self.catalog.documents.living(self.source.source_id)
         with Scratch() as work, (work / "new.jsonl").open("w+", encoding="utf-8") as spool:
             listing = self.connector.list()
+            reading = Reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
             for batch in _batches(listing, LISTED_A_BATCH):
-                self._settle_known(batch, spool, work)
-            self.problems, self.notices, self.skipped = listing.problems, listing.notices, listing.skipped
+                self._settle_known(batch, spool, reading)
             spool.seek(0)
             for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
-                self._settle_new(batch, work)
+                self._settle_new(batch, reading)
+            self.problems, self.skipped = listing.problems, listing.skipped
+            self.notices = (*listing.notices, *reading.notices)
+            self.report.bytes_read = reading.bytes_read
         return self._settle_vanished(known_before)
 
-    def _settle_known(self, batch: list[ListedItem], spool: TextIO, work: Path) -> None:
+    def _settle_known(self, batch: list[ListedItem], spool: TextIO, reading: Reading) -> None:
         known = self.catalog.documents.by_path(self.source.source_id, [item.path for item in batch])
         self.report.scanned += len(batch)
-        seen: list[str] = []
-        moved: list[tuple[ListedItem, KnownDocument]] = []
-        to_read: list[ListedItem] = []
         self.hiding.update(item.access.error for item in batch if not item.access.readable)
+        shown: list[ListedItem] = []
+        to_read: list[ListedItem] = []
         for item in batch:
             document = known.get(item.path)
             if document is None:
                 spool.write(json.dumps(asdict(item)) + "\n")
             elif self._must_read(item, document):
                 to_read.append(item)
-            elif (document.acl_id, document.acl_error) != self._access(item.access, document):
-                moved.append((item, document))
             else:
-                seen.append(document.doc_id)
-        with self.catalog.database.begin() as connection:
-            self._begin(connection, batch, [*seen, *(document.doc_id for _, document in moved)])
-            self.catalog.documents.mark_seen(connection, seen, self.scan)
-            for item, document in moved:
-                self._move(connection, item, item.fingerprint, document)
-        kept = set(seen)
-        for item in batch:
-            document = known.get(item.path)
-            if document is not None and document.doc_id in kept:
-                self._count_kept(item, moved=False)
+                shown.append(item)
+        self._settle_shown(batch, [(item, known[item.path]) for item in shown], shown)
         for part in _batches(to_read, FETCHED_A_BATCH):
-            reads = self._read_all(part, known, work)
-            with self.catalog.database.begin() as connection:
-                self._begin(connection, (), [known[read.item.path].doc_id for read in reads])
-                for read in reads:
-                    self._settle_read(connection, read, known[read.item.path])
+            reads = reading.read_all(part, known)
+            self._settle_reads(reads, known)
+            # What has the same bytes, or none that can be read now, has the members that it had, under the permissions that now hold.
+            same = [read.item for read in reads if read.fetched is None or read.fetched.content_hash == known[read.item.path].content_hash]
+            self._settle_shown((), (), same)
+
+    def _settle_shown(
+        self,
+        accesses: Iterable[ListedItem],
+        shown: Sequence[tuple[ListedItem, KnownDocument]],
+        containers: Sequence[ListedItem],
+    ) -> None:
+        """Documents whose content stays, and the members of `containers`: seen, and moved to another ACL where the source says so.
+
+        `accesses` are items whose ACL rows are written first.
+        """
+        members = self.catalog.documents.members(self.source.source_id, [item.path for item in containers])
+        inside = [(item, member) for item in containers for member in members.get(item.path, ())]
+        self.report.scanned += len(inside)
+        moved = [(item, document) for item, document in (*shown, *inside) if self._is_granted_anew(item, document)]
+        regranted = {document.doc_id for _, document in moved}
+        kept = [(item, document) for item, document in (*shown, *inside) if document.doc_id not in regranted]
+        with self.catalog.database.begin() as connection:
+            self._begin(connection, accesses, [document.doc_id for _, document in (*shown, *inside)])
+            self.catalog.documents.mark_seen(connection, [document.doc_id for _, document in kept], self.scan)
+            for item, document in moved:
+                self._grant(connection, item.access, document)
+        for item, document in (*kept, *moved):
+            self._count_kept(item, moved=document.doc_id in regranted)
+
+    def _settle_reads(self, reads: Sequence[Read], known: Mapping[str, KnownDocument]) -> None:
+        """Known documents that were read again, and the members found in them, in one transaction: a container never has half of them."""
+        members = [member for read in reads for member in read.members]
+        self.report.scanned += len(members)
+        inside = self.catalog.documents.by_path(self.source.source_id, [member.item.path for member in members])
+        fresh_ids = self._new_ids([member.item.path for member in members if member.item.path not in inside])
+        with self.catalog.database.begin() as connection:
+            self._begin(connection, (), [known[read.item.path].doc_id for read in reads] + [each.doc_id for each in inside.values()])
+            for read in reads:
+                self._settle_read(connection, read, known[read.item.path])
+            for member in members:
+                present = inside.get(member.item.path)
+                if present is None:
+                    self._add(connection, member, *fresh_ids[member.item.path])
+                else:
+                    self._settle_read(connection, member, present)
 
     def _must_read(self, item: ListedItem, document: KnownDocument) -> bool:
         if item.fault is not None or document.content_hash is None or item.fingerprint != document.fingerprint:
@@ -146,8 +166,10 @@ class SourceSync:
             self.report.changed += 1
             self._add_job(connection, document.doc_id, document.bucket or version.bucket, version, read, place)
 
-    def _settle_new(self, batch: list[ListedItem], work: Path) -> None:
-        reads = self._read_all(batch, {}, work)
+    def _settle_new(self, batch: list[ListedItem], reading: Reading) -> None:
+        listed = reading.read_all(batch, {})
+        reads = [each for read in listed for each in (read, *read.members)]
+        self.report.scanned += len(reads) - len(listed)
         hashes = {read.fetched.content_hash for read in reads if read.fetched is not None}
         left = {d.doc_id: d for d in self.catalog.documents.unseen_with_content(self.source.source_id, self.scan, hashes)}
         renames = match_renames(
@@ -226,23 +248,36 @@ class SourceSync:
             self.catalog.jobs.add(connection, [job], self.versions)
 
     def _move(self, connection: Connection, item: ListedItem, fingerprint: str, document: KnownDocument) -> None:
-        """The content stays. A document that came under another ACL has its rows rewritten; its own ACL already decides."""
+        """The content stays, and everything else is as the source shows it now."""
         place = self._place(item, fingerprint, document)
         self.catalog.documents.move(connection, document.doc_id, place, self.scan)
-        moved = place.acl_id != document.acl_id
-        if moved and document.bucket is not None:
-            job = NewJob(
-                document.doc_id,
-                self.source.source_id,
-                document.source_version,
-                document.content_hash,
-                document.bucket,
-                Lane.FAST,
-                Operation.ACL,
-                self.catalog.database.clock.now(),
-            )
-            self.catalog.jobs.add(connection, [job], self.versions)
-        self._count_kept(item, moved or place.acl_error != document.acl_error)
+        self._queue_new_acl(connection, document, place.acl_id)
+        self._count_kept(item, (place.acl_id, place.acl_error) != (document.acl_id, document.acl_error))
+
+    def _grant(self, connection: Connection, access: Access, document: KnownDocument) -> None:
+        """Content and place stay; only who may see it changes."""
+        acl_id, acl_error = self._access(access, document)
+        self.catalog.documents.grant(connection, document.doc_id, acl_id, acl_error, self.scan)
+        self._queue_new_acl(connection, document, acl_id)
+
+    def _queue_new_acl(self, connection: Connection, document: KnownDocument, acl_id: str) -> None:
+        """A document that came under another ACL has its rows rewritten; its own ACL already decides."""
+        if acl_id == document.acl_id or document.bucket is None:
+            return
+        job = NewJob(
+            document.doc_id,
+            self.source.source_id,
+            document.source_version,
+            document.content_hash,
+            document.bucket,
+            Lane.FAST,
+            Operation.ACL,
+            self.catalog.database.clock.now(),
+        )
+        self.catalog.jobs.add(connection, [job], self.versions)
+
+    def _is_granted_anew(self, item: ListedItem, document: KnownDocument) -> bool:
+        return (document.acl_id, document.acl_error) != self._access(item.access, document)
 
     def _count_kept(self, item: ListedItem, moved: bool) -> None:
         if moved or self._acl_id(item.access) in self._changed_acls:
@@ -308,42 +343,7 @@ class SourceSync:
 
     def _place(self, item: ListedItem, fingerprint: str, document: KnownDocument | None) -> Placement:
         acl_id, acl_error = self._access(item.access, document)
-        return Placement(item.path, item.uri, item.title, fingerprint, acl_id, acl_error, _moment(item.modified_ns))
-
-    def _read_all(self, items: Sequence[ListedItem], known: Mapping[str, KnownDocument], work: Path) -> list[Read]:
-        reads = [self._read(item, known.get(item.path), work / "fetched") for item in items]
-        with self.catalog.database.begin() as connection:
-            for read in reads:
-                if read.fetched is not None and read.mime is not None:
-                    key = self.store.content_key(read.fetched.content_hash)
-                    self.catalog.documents.add_content(connection, read.fetched.content_hash, read.fetched.size, read.mime, read.lane, key)
-        lanes = self.catalog.parses.lanes({read.fetched.content_hash for read in reads if read.fetched is not None})
-        return [read if read.fetched is None else replace(read, lane=lanes[read.fetched.content_hash]) for read in reads]
-
-    def _read(self, item: ListedItem, document: KnownDocument | None, target: Path) -> Read:
-        """Fetch into the store, unless nobody knows who may see it.
-
-        A file that keeps changing is a fault of its own, tried again at the next sync.
-        """
-        if item.fault is not None:
-            return Read(item, None, None, DocumentFault(item.fault, item.error))
-        if not item.access.readable and (document is None or document.content_hash is None):
-            return Read(item, None, None, DocumentFault(Reason.ACL_UNREADABLE, item.access.error))
-        changing = ""
-        for _ in range(TRIES):
-            try:
-                fetched = self.connector.fetch(item, target)
-            except DocumentFault as fault:
-                return Read(item, None, None, fault)
-            except Transient as error:
-                changing = str(error)
-                continue
-            sniffed = sniff_file(target, item.title)
-            self.store.put_content(target, fetched.content_hash)
-            target.unlink()
-            self.report.bytes_read += fetched.size
-            return Read(item, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, fetched.size, self.fast))
-        return Read(item, None, None, DocumentFault(Reason.CHANGING, changing))
+        return Placement(item.path, item.uri, item.title, item.container, fingerprint, acl_id, acl_error, _moment(item.modified_ns))
 
 
 def delete_documents(

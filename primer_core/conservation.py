@@ -51,10 +51,18 @@ class Conservation:
 
 def count_words(text: str) -> Counter[str]:
     """The words of a text with how often each stands there: runs of letters or of digits after NFKC and case folding."""
+    return Counter(_words(text))
+
+
+def number_of_words(text: str) -> int:
+    """How many words a text has."""
+    return len(_words(text))
+
+
+def _words(text: str) -> list[str]:
     if text.isascii():
-        return Counter(_ASCII_WORD.findall(text.lower()))
-    text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
-    return Counter(_WORD.findall(text.casefold()))
+        return _ASCII_WORD.findall(text.lower())
+    return _WORD.findall(unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).casefold())
 
 
 def weigh(source: Counter[str], kept: Counter[str], set_aside: Mapping[str, Counter[str]], losses: Mapping[str, int]) -> Conservation:

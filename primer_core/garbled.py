@@ -9,8 +9,8 @@ import re
 import unicodedata
 
 GARBLED_FROM = 0.3
-"""Texts with a larger share of broken words are garbled. The worst sound page of the 680 real PDF pages that this was measured on has 0.14
-(a table of contents whose dots are control characters), text of glyph numbers has 0.9 and more."""
+"""Texts with a larger share of broken words are garbled. Of 680 real PDF pages in fifteen languages the worst sound one has 0.19 (a table
+of contents whose dots are no characters), one in Korean whose fonts are half broken 0.29; text of glyph numbers has 0.9 and more."""
 
 GARBLED_FROM_WITHOUT_COMMON_WORDS = 0.1
 """The same for Latin text in which common words are missing: letters moved by one step leave 0.1 to 0.5 without a vowel."""
@@ -77,9 +77,10 @@ _LEAST_MIXED_LETTERS = 3
 
 def garbled_share(text: str) -> float:
     """The share of the text's characters, spaces apart, that stand in broken words, 0 to 1; 0 where the text is too short to tell."""
+    if sum(map(len, text.split())) < LEAST_CHARACTERS:
+        return 0.0
     words = _words(text)
-    total = sum(map(len, words))
-    return sum(len(word) for word in words if is_broken(word)) / total if total >= LEAST_CHARACTERS else 0.0
+    return sum(len(word) for word in words if is_broken(word)) / sum(map(len, words))
 
 
 def is_garbled(text: str) -> bool:

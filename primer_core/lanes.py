@@ -11,8 +11,6 @@ from math import ceil
 
 from primer_core.routing import Format
 
-FEW_CHARACTERS = 50
-"""A page with a picture and fewer characters in its text layer is a scan: a running header or a stamp may be text all the same."""
 SCANNED_PAGE_BYTES = 30_000
 """A page of text scanned in black and white (CCITT G4 or JBIG2, 300 dpi) takes 30 kB or more: so a file has at most so many pages."""
 MOST_PAGES = 2_000
@@ -63,8 +61,3 @@ class SlowTime:
 def lane_at_fetch(format_: Format, size: int, fast: FastLane) -> Lane:
     """The lane of a content, by what its first bytes and its size tell: pictures need OCR, large files take long whatever they are."""
     return Lane.SLOW if format_ is Format.IMAGE or size > fast.file_bytes else Lane.FAST
-
-
-def is_scan(characters: int, has_picture: bool) -> bool:
-    """Whether a page has to be read by OCR, by the length of its text layer."""
-    return has_picture and characters < FEW_CHARACTERS

@@ -49,6 +49,18 @@ PARSED = frozenset(
 )
 """Formats that a parser takes."""
 
+CONTAINERS = frozenset(
+    {
+        "message/rfc822",
+        "application/zip",
+        "application/x-tar",
+        "application/gzip",
+        "application/x-bzip2",
+        "application/x-xz",
+    }
+)
+"""MIME types of what holds files that become documents of their own: mails with attachments, and archives."""
+
 TEXTUAL = frozenset({Format.HTML, Format.MD, Format.TXT, Format.CSV})
 """Parsed formats that are nothing but characters, so that their encoding must be found first."""
 

@@ -50,7 +50,7 @@ def _not_empty(value: Any) -> Any:
 def _languages(value: Any) -> Any:
     names = tuple(re.split(r"[+,\s]+", value.strip())) if isinstance(value, str) else tuple(value)
     for name in names:
-        if not re.fullmatch(r"(?:script/)?[A-Za-z][A-Za-z_]{1,30}", str(name)):
+        if not re.fullmatch(r"[A-Za-z][A-Za-z_]{1,30}", str(name)):
             raise ValueError(f"{name!r} is no language of Tesseract; write them as eng or eng+deu+chi_sim")
     return names
 
@@ -110,7 +110,7 @@ class Settings(BaseSettings):
     max_file_mb: Annotated[int, Field(ge=1)] = 200
 
     fast_file_mb: Annotated[int, Field(ge=1)] = 25
-    """Larger files are parsed in the slow lane. So are pictures and PDF files with a scanned page."""
+    """Larger files are parsed in the slow lane. So are pictures and PDF files with a page that needs OCR."""
     fast_pages: Annotated[int, Field(ge=1)] = 300
     """PDF files with more pages are parsed in the slow lane."""
     slow_parse_workers: Annotated[int, Field(ge=1)] = 1

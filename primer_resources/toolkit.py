@@ -8,6 +8,7 @@ from primer_core.failures import PrimerError
 from primer_core.recipe import Recipe, recipe_difference
 from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.chunker.base import ChunkService
+from primer_resources.containers.expander import Expander
 from primer_resources.embedder.base import Embedder, EmbeddingCache
 from primer_resources.index_base import KeywordIndex, VectorIndex
 from primer_resources.parser.base import Parser
@@ -19,8 +20,6 @@ from primer_resources.workers import WorkerPool
 class Tools:
     """One index version's tools."""
 
-    pool: WorkerPool[Any]
-    slow_pool: WorkerPool[Any]
     parser: Parser
     slow_parser: Parser
     chunker: ChunkService
@@ -39,16 +38,38 @@ class Toolkit:
 
     @cached_property
     def recipe(self) -> Recipe:
-        """The recipe that the settings and the installed libraries make. Raises PrimerError where the model cannot be loaded."""
+        """The recipe that the settings and the installed libraries make. Raises PrimerError where the model cannot be loaded, or
+        a language that OCR is to read is not installed."""
         from primer_resources.chunker.factory import open_chunker
         from primer_resources.embedder.model import describe_model, resolve_model
         from primer_resources.parser.ocr.config import ocr_config
+        from primer_resources.parser.ocr.installation import check_languages
         from primer_resources.parser.pdf.config import pdf_config
         from primer_resources.parser.version import parser_spec
 
         settings = self._settings
+        check_languages(settings.ocr_languages)
         model = describe_model(resolve_model(settings.embedding_model), settings.chunk_max_tokens)
         return Recipe(parser_spec(ocr_config(settings), pdf_config(settings)), open_chunker(settings).spec, model)
+
+    @cached_property
+    def pool(self) -> WorkerPool[Any]:
+        """The workers that documents are read in, shared by all index versions."""
+        from primer_resources.parser.docling_parser import open_worker_pool
+
+        return open_worker_pool(self._settings)
+
+    @cached_property
+    def slow_pool(self) -> WorkerPool[Any]:
+        """The workers of the slow lane."""
+        from primer_resources.parser.docling_parser import open_slow_pool
+
+        return open_slow_pool(self._settings)
+
+    @cached_property
+    def expander(self) -> Expander:
+        """Takes mails and archives apart, in the shared workers."""
+        return Expander(lambda: self.pool, self._settings.max_file_mb)
 
     def of(self, version: IndexVersion) -> Tools:
         """The tools of an index version. Raises PrimerError where the installed libraries make another recipe than the one sealed."""
@@ -67,21 +88,18 @@ class Toolkit:
         from primer_resources.embedder.cache import LanceEmbeddingCache
         from primer_resources.embedder.sentence_transformer import open_embedder
         from primer_resources.keyword_index.tantivy_index import TantivyKeywordIndex
-        from primer_resources.parser.docling_parser import DoclingParser, check_engine, open_slow_pool, open_worker_pool
+        from primer_resources.parser.docling_parser import DoclingParser, check_engine
         from primer_resources.parser.ocr.config import ocr_config
         from primer_resources.parser.pdf.config import pdf_config
         from primer_resources.vector_index.lance_index import LanceVectorIndex
 
         home, recipe = self._settings.home.resolve(), version.recipe
         ocr, pdf, most = ocr_config(self._settings), pdf_config(self._settings), self._settings.max_file_mb
-        pool, slow_pool = open_worker_pool(self._settings), open_slow_pool(self._settings)
-        check_engine(pool, pdf)
+        check_engine(self.pool, pdf)
         return Tools(
-            pool=pool,
-            slow_pool=slow_pool,
-            parser=DoclingParser(pool, most, ocr, self._settings.fast_lane, pdf),
-            slow_parser=DoclingParser(slow_pool, most, ocr, self._settings.slow_time, pdf),
-            chunker=WorkerChunker(pool, self._settings),
+            parser=DoclingParser(self.pool, most, ocr, self._settings.fast_lane, pdf),
+            slow_parser=DoclingParser(self.slow_pool, most, ocr, self._settings.slow_time, pdf),
+            chunker=WorkerChunker(self.pool, self._settings),
             embedder=open_embedder(self._settings),
             cache=LanceEmbeddingCache(str(home / "embeddings"), recipe.embedding.version),
             vectors=LanceVectorIndex(str(home / "vectors"), version.name, recipe.embedding),
@@ -90,8 +108,9 @@ class Toolkit:
 
     def close(self) -> None:
         """End what the tools hold: child processes and index writers."""
+        for pool in ("pool", "slow_pool"):
+            if pool in self.__dict__:
+                getattr(self, pool).close()
         for tools in self._tools.values():
-            tools.pool.close()
-            tools.slow_pool.close()
             tools.keywords.close()
         self._tools.clear()

@@ -9,6 +9,9 @@ from typing import Any
 from primer_core.failures import DocumentFault, Reason, SystemFault
 from primer_resources.workers import Ending, Finished, WorkerLimits
 
+MESSAGE_CHARACTERS = 300
+"""Of a library's error: validation errors run over pages."""
+
 _OUT_OF_MEMORY = re.compile(r"bad_alloc|MemoryError|[Cc]annot allocate memory|out of memory|std::length_error")
 
 _SYSTEM_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EIO})
@@ -65,4 +68,5 @@ def _raised(finished: Finished[Any], name: str, limits: WorkerLimits) -> Documen
     if any(kind == "MemoryError" or _OUT_OF_MEMORY.search(text) for kind, text in finished.causes):
         return _memory(name, limits)
     kind, text = finished.causes[-1]
-    return DocumentFault(Reason.CORRUPT, f"{name} cannot be read: {kind}: {text}; open and save it again")
+    shown = " ".join(text.split())[:MESSAGE_CHARACTERS]
+    return DocumentFault(Reason.CORRUPT, f"{name} cannot be read: {kind}: {shown}; open and save it again")

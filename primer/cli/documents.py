@@ -7,7 +7,7 @@ import typer
 from primer.cli.output import JsonOption, out, print_json, print_table, visible
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
-from primer_core.reviews import output_version
+from primer_core.reviews import ReviewState, output_version, page_label
 from primer_resources.catalog.deployments import IndexVersion
 
 DOC = Annotated[str, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path.")]
@@ -45,6 +45,7 @@ def status(
         "indexed_version",
         "chunks",
         "indexed_at",
+        "container",
         "pages_to_review",
         "text_kept",
         "text_losses",
@@ -125,9 +126,8 @@ def show(
 
 def _newest_output(workspace: Workspace, version: IndexVersion, doc_id: str, content_hash: str) -> str:
     """The version of a content's newest output: with the pages let through now, or, until that is made, what the indexes hold."""
-    with workspace.catalog.database.begin() as connection:
-        accepted = workspace.catalog.reviews.accepted(connection, [content_hash])[content_hash]
-    newest = output_version(version.recipe.parser.version, accepted)
+    accepted = workspace.catalog.reviews.listed([ReviewState.ACCEPTED], doc_id=doc_id)
+    newest = output_version(version.recipe.parser.version, page_label(review.page for review in accepted))
     state = workspace.catalog.generations.states(version.name, [doc_id]).get(doc_id)
     if state is None or state.content_hash != content_hash or workspace.store.has_parsed(content_hash, newest):
         return newest

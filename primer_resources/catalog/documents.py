@@ -17,10 +17,11 @@ from primer_resources.catalog.upsert import insert_if_absent
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A living document of a source as the catalog has it."""
+    """A living document of a source as the catalog has it. `container` is the path of the mail or archive that it is a member of."""
 
     doc_id: str
     path: str
+    container: str | None
     fingerprint: str
     source_version: str
     version_order: int
@@ -40,6 +41,7 @@ class Placement:
     path: str
     uri: str
     title: str
+    container: str | None
     fingerprint: str
     acl_id: str
     acl_error: str | None
@@ -92,6 +94,17 @@ class Documents:
             for part in slices(sorted(doc_ids)):
                 rows = connection.execute(select(*_COLUMNS).where(documents.c.doc_id.in_(part)))
                 found.update({row.doc_id: _known(row) for row in rows})
+        return found
+
+    def members(self, source_id: str, containers: Collection[str]) -> dict[str, list[KnownDocument]]:
+        """container's path → its living members."""
+        found: dict[str, list[KnownDocument]] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(containers)):
+                mine = and_(documents.c.source_id == source_id, documents.c.container.in_(part), documents.c.deleted_at.is_(None))
+                rows = connection.execute(select(*_COLUMNS).where(mine, documents.c.container.is_not(None)).order_by(documents.c.doc_id))
+                for row in rows:
+                    found.setdefault(row.container, []).append(_known(row))
         return found
 
     def unseen_with_content(self, source_id: str, scan: int, hashes: Collection[str]) -> list[KnownDocument]:
@@ -176,6 +189,11 @@ class Documents:
     def move(self, connection: Connection, doc_id: str, place: Placement, scan: int) -> None:
         """Only metadata moves: path, title, fingerprint, permissions. The version and the content stay."""
         connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**_place(place), seen_scan=scan))
+
+    def grant(self, connection: Connection, doc_id: str, acl_id: str, acl_error: str | None, scan: int) -> None:
+        """Only who may see it changes."""
+        values = {"acl_id": acl_id, "acl_error": acl_error, "seen_scan": scan}
+        connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**values))
 
     def advance(self, connection: Connection, doc_id: str, place: Placement, version: VersionFacts, scan: int) -> bool:
         """A newer version, by compare-and-set. Returns False where the catalog already has that version or a newer one."""

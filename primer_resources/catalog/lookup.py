@@ -56,9 +56,9 @@ class HitDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document in one index version. `pages_to_review` counts the pages that are not indexed until a person lets them through.
-    `text_kept` is the share (0 to 1) of its words that parsing kept or that `text_losses` (name → words) accounts for; None where it is
-    not parsed or where nobody could count."""
+    """One document in one index version. `container` is the path of the mail or archive that it is a member of. `pages_to_review` counts
+    the pages that are not indexed until a person lets them through. `text_kept` is the share (0 to 1) of its words that parsing kept or
+    that `text_losses` (name → words) accounts for; None where it is not parsed or where nobody could count."""
 
     doc_id: str
     uri: str
@@ -71,6 +71,7 @@ class DocumentStatus:
     indexed_at: datetime | None
     error: str | None
     reason: str | None
+    container: str | None
     pages_to_review: int
     text_kept: float | None
     text_losses: dict[str, int] | None
@@ -193,6 +194,7 @@ class Lookup:
             indexed_at=None if state is None else state.flipped_at,
             error=document.acl_error or (None if job is None else job.error),
             reason=Reason.ACL_UNREADABLE if document.acl_error is not None else document.reason,
+            container=document.container,
             pages_to_review=waiting,
             text_kept=None if read is None else read.text_kept,
             text_losses=None if read is None else read.losses,

@@ -97,6 +97,7 @@ documents = Table(
     Column("path", Text, nullable=False),
     Column("uri", Text, nullable=False),
     Column("title", Text, nullable=False),
+    Column("container", Text),
     Column("mime", String),
     Column("source_version", String, nullable=False),
     Column("version_order", BigInt, nullable=False),
@@ -115,10 +116,12 @@ documents = Table(
     Index(None, "uri"),
     Index(None, "source_id", "content_hash"),
     Index(None, "content_hash"),
+    Index("ix_documents_members", "source_id", "container", **_partial("container IS NOT NULL")),
     Index("ix_documents_unseen", "source_id", "seen_scan", **_partial("deleted_at IS NULL")),
 )
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
-`acl_error` says why the document's permissions could not be read; while it stands the document is hidden."""
+`acl_error` says why the document's permissions could not be read; while it stands the document is hidden.
+`container` is the path of the listed mail or archive that the document is a member of, None for what is listed itself."""
 
 acls = Table(
     "acls",

@@ -30,6 +30,7 @@ class ListedItem:
     epoch UTC.
     `fault` says why the item cannot be fetched, with `error` for people; such an item is still listed, so it counts.
     `native_path` is what `fetch` opens (may hold bytes that are not UTF-8, by surrogateescape).
+    `container` is the path of the item that this one is a member of; connectors list no members.
     """
 
     path: str
@@ -42,6 +43,7 @@ class ListedItem:
     access: Access
     fault: Reason | None = None
     error: str = ""
+    container: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

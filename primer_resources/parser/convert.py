@@ -8,11 +8,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from primer_core.failures import DocumentFault, Reason
-from primer_core.routing import PARSED, Format
+from primer_core.routing import CONTAINERS, PARSED, Format
 from primer_resources.parser.answer import Answer, write_result, write_reviews
 from primer_resources.parser.archives import check_zip
 from primer_resources.parser.conservation.reader import measure
 from primer_resources.parser.elements import admit_furniture, list_elements, mend
+from primer_resources.parser.engines.archive import read_archive
 from primer_resources.parser.engines.markup import read_markup
 from primer_resources.parser.engines.office import read_office
 from primer_resources.parser.engines.source import Converted, Source
@@ -69,7 +70,7 @@ def _recognise(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[
     if sniffed.format is Format.ARCHIVE and sniffed.mime == "application/zip":
         # An office file that was cut off shows nothing but a zip's beginning: say that rather than "an archive".
         check_zip(path, name)
-    if sniffed.format not in PARSED:
+    if sniffed.format not in PARSED and sniffed.mime not in CONTAINERS:
         raise DocumentFault(
             Reason.UNSUPPORTED_FORMAT, f"{name} is {sniffed.format.value.replace('_', ' ')} ({sniffed.mime}), which is not read"
         )
@@ -84,5 +85,7 @@ def _convert(source: Source) -> Converted:
             return read_image(source)
         case Format.DOCX | Format.PPTX | Format.XLSX:
             return read_office(source)
+        case Format.ARCHIVE:
+            return read_archive(source)
         case _:
             return read_markup(source)

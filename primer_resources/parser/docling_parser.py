@@ -13,7 +13,6 @@ from primer_resources.parser.answer import Answer, read_result, read_reviews
 from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.ocr.config import OcrConfig
 from primer_resources.parser.ocr.installation import PROGRAM as TESSERACT
-from primer_resources.parser.ocr.installation import check_languages
 from primer_resources.parser.pdf.config import PdfConfig
 from primer_resources.parser.version import parser_spec
 from primer_resources.settings import Settings
@@ -29,11 +28,7 @@ DEFAULT_PDF = PdfConfig()
 
 
 def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
-    """The pool that documents are read in: workers with Docling loaded. They start at the first document.
-
-    Raises PrimerError where a language that OCR is to read is not installed.
-    """
-    check_languages(settings.ocr_languages)
+    """The pool that documents are read in: workers with Docling loaded. They start at the first document."""
     limits = WorkerLimits(
         workers=settings.parse_workers,
         memory_bytes=settings.parse_memory_mb * 2**20,

@@ -10,7 +10,7 @@ from collections import Counter
 from lxml import etree, html
 
 MAX_DEPTH = 100
-"""Levels that are kept. Docling takes some 250 at its best (a division a level), and 30 is much for a page that people wrote."""
+"""Levels that are kept. Docling read 300 nested divisions and gave up at 600 nested lists; the deepest of 171 real pages has 56."""
 
 MAX_PARSED_DEPTH = 1_000
 """Levels that libxml2 is given: from 2,048 on (xmlParserMaxDepth with huge_tree) it drops what lies deeper, words and all."""

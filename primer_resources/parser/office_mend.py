@@ -21,7 +21,8 @@ _TRANSITIONAL_NAME = rb"http://schemas.openxmlformats.org/\1/2006/\2"
 """ISO/IEC 29500 has the same vocabulary under two sets of names; python-docx, python-pptx and openpyxl know the transitional set only."""
 
 MAX_PIXELS = 50_000_000
-"""Of a picture inside an office file: a 300-dpi A3 page has 17 million. Beyond it Docling would spend 150 MB and a minute, or fail."""
+"""Of a picture inside an office file: 150 MB as RGB, where a 300-dpi A3 page has 17 million. Pillow refuses to open 179 million
+(MAX_IMAGE_PIXELS, twice), and Docling takes that for a broken document."""
 
 _PICTURE = re.compile(r".*/media/[^/]+", re.IGNORECASE)
 _DOT = bytes.fromhex(

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pypdfium2
 
-from primer_core.lanes import FastLane, SlowWork, is_scan
+from primer_core.lanes import FastLane, SlowWork
+from primer_core.page_kinds import page_kind
 from primer_core.routing import PDF_MAGIC, PDF_MAGIC_WITHIN
 
 NESTED_FORMS = 3
@@ -14,7 +15,7 @@ NESTED_FORMS = 3
 def slow_work(path: Path, fast: FastLane) -> SlowWork | None:
     """Why the file is work for the slow lane; None where the fast lane takes it, or where it cannot be opened (the parse says why).
 
-    Cheap: the look ends at the first scanned page, and a file with more pages than the fast lane takes is not looked into at all.
+    Cheap: the look ends at the first page that needs OCR, and a file with more pages than the fast lane takes is not looked into at all.
     """
     with path.open("rb") as file:
         if PDF_MAGIC not in file.read(PDF_MAGIC_WITHIN):
@@ -24,23 +25,23 @@ def slow_work(path: Path, fast: FastLane) -> SlowWork | None:
             pages = len(pdf)
             if pages > fast.pages:
                 return SlowWork(f"it has {pages} pages, more than the {fast.pages} of the fast lane", pages)
-            scanned = next((number for number in range(pages) if _is_scan(pdf, number)), None)
+            unread = next((number for number in range(pages) if _needs_ocr(pdf, number)), None)
     except pypdfium2.PdfiumError:
         return None
-    return None if scanned is None else SlowWork(f"page {scanned + 1} is a scan", pages)
+    return None if unread is None else SlowWork(f"page {unread + 1} needs OCR", pages)
 
 
-def _is_scan(pdf: pypdfium2.PdfDocument, number: int) -> bool:
+def _needs_ocr(pdf: pypdfium2.PdfDocument, number: int) -> bool:
     page = pdf[number]
     try:
-        text = page.get_textpage()
+        layer = page.get_textpage()
         try:
-            characters = text.count_chars()
+            text = layer.get_text_bounded()
         finally:
-            text.close()
-        if not is_scan(characters, has_picture=True):
-            return False
+            layer.close()
+        if not page_kind(text, has_picture=True).needs_ocr:
+            return False  # pictures are looked for only where they matter: that is the dearer look
         pictures = page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE], max_depth=NESTED_FORMS)
-        return is_scan(characters, any(True for _ in pictures))
+        return page_kind(text, any(True for _ in pictures)).needs_ocr
     finally:
         page.close()

@@ -18,6 +18,7 @@ _LIBRARIES = (
     "docling-parse",
     "pdfplumber",
     "beautifulsoup4",
+    "lxml",
     "marko",
     "python-docx",
     "python-pptx",
@@ -31,10 +32,11 @@ _LIBRARIES = (
 
 _OPTIONS = (
     "html=sentences-before-heading",
+    "pages=front-matter,template-codes",
     "md=title-from-front-matter",
     "txt=paragraphs",
     "eml=attachment-names",
-    "office=footnotes,speaker-notes",
+    "office=footnotes,speaker-notes,drawings,hidden-sheets",
     "images=dropped",
     # The program is named by its line only: Tesseract 5 takes in fixes with the system's updates, whose data has no version at all, and
     # an index must not be out of date by each. Pages without OCR are in no index, so that installing it changes none either.

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -54,13 +55,15 @@ _IN_HTML = re.compile(rf"(?P<shown>{_SHOWN_IN_HTML}|{_MATH})|{_RAW}|{_CODES}", r
 
 _A_COMMAND = re.compile(r"\\[A-Za-z]+\Z")
 _COMMAND_WITHIN = 40
-_MARKERS = ("{%", "{{", "[[", "__", "{:")
+_MARKERS = ("{%", "{{", "[[TOC", "[[_TOC", "TOC__", "{:")
 _PASSES = 8
 """Templates in templates are taken out from the innermost; MediaWiki pages nest four or five."""
 
 
+@lru_cache(maxsize=1)
 def split_page(text: str, is_html: bool = False) -> Page:
-    """Part a page from its front matter and template codes."""
+    """Part a page from its front matter and template codes. The last page is remembered: its engine and the count of its words ask
+    one after the other."""
     front, body = _split_front_matter(text)
     body, codes = _split_codes(body, _IN_HTML if is_html else _IN_MARKDOWN)
     metadata: dict[str, Any] = {}

@@ -114,6 +114,27 @@ def test_a_moved_link_is_a_new_passage_and_no_embedding(place: Deployment) -> No
     assert "moved" in place.search("leave policy")[0].text
 
 
+def test_an_edit_of_front_matter_and_template_codes_alone_is_no_new_passage(place: Deployment) -> None:
+    text = 'Ask {% slack_channel "@" %} about [leave]({% page "/@/" %}) of more than ten days, in writing.'
+    page = f'---\ntitle: Leave\nreviewed: @\ntags: [@]\n---\n{{% alert "@" %}}\n{text}\n{{% endalert %}}\n'
+    place.write("leave.md", page.replace("@", "spring"))
+    assert place.sync().counts["chunks_new"] == 1
+    place.write("leave.md", page.replace("@", "autumn"))
+    edited = place.sync().counts
+    wanted = {"changed": 1, "parsed": 1, "chunks_kept": 1, "chunks_new": 0, "chunks_gone": 0, "embedded": 0}
+    assert {name: edited[name] for name in wanted} == wanted
+    assert not any("autumn" in hit.text or "spring" in hit.text for hit in place.search("leave of more than ten days"))
+
+
+def test_what_a_parse_kept_of_the_text_is_known(place: Deployment) -> None:
+    place.write("page.html", "<h1>Leave</h1><p>Ask early.</p><script>let x = 1</script>")
+    place.sync()
+    catalog = place.workspace.catalog
+    (doc_id,) = catalog.lookup.find_document(f"{place.name}/page.html")
+    found = catalog.lookup.status(doc_id, catalog.deployments.live().name)
+    assert (found.text_kept, found.text_losses) == (1.0, {"scripts and styles": 3})
+
+
 def test_a_deleted_file_is_found_no_more_and_its_rows_leave_after_the_grace(tmp_path: Path) -> None:
     with workspace(tmp_path / "home", buckets=2, purge_grace="1ms") as made:
         place = Deployment(made, tmp_path / "docs", "docs")

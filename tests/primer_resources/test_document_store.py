@@ -19,6 +19,7 @@ PARSED = ParsedDocument(
     ),
     3,
     b"\x28\xb5\x2f\xfd compressed",
+    {"front_matter": {"title": "Été"}},
 )
 
 

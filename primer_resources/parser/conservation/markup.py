@@ -3,6 +3,7 @@
 import re
 from email import message_from_bytes, policy
 from email.message import EmailMessage
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -36,15 +37,15 @@ _LOST_TAGS = {
 }
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
-_MARKDOWN_LOSSES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("comments", re.compile(r"<!--.*?-->", re.DOTALL)),
-    ("scripts and styles", re.compile(r"<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)),
-    ("link targets", re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\n?[ \t]*\S+.*$", re.MULTILINE)),
-    ("list numbers", re.compile(r"^[ \t>]*\d{1,9}[.)](?=\s)", re.MULTILINE)),
-    ("pictures", re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])")),
-    ("link targets", re.compile(r"(?<=\])\((?:[^()\n]|\([^()\n]*\))*\)|(?<=\])\[[^\]]{0,200}\]")),
-    ("code languages", re.compile(r"(?<=```)[ \t]*[\w+#.-]+[ \t]*$|(?<=~~~)[ \t]*[\w+#.-]+[ \t]*$", re.MULTILINE)),
-    ("tags", re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]*)?/?>")),
+_MARKDOWN_LOSSES: tuple[tuple[str, str, re.Pattern[str]], ...] = (
+    ("comments", "<!--", re.compile(r"<!--.*?-->", re.DOTALL)),
+    ("scripts and styles", "</", re.compile(r"<(script|style)\b.*?</\1\s*>", re.DOTALL | re.IGNORECASE)),
+    ("link targets", "]:", re.compile(r"^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\n?[ \t]*\S+.*$", re.MULTILINE)),
+    ("list numbers", "", re.compile(r"^[ \t>]*\d{1,9}[.)](?=\s)", re.MULTILINE)),
+    ("pictures", "![", re.compile(r"!\[[^\]\n]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\]\n]*\])")),
+    ("link targets", "]", re.compile(r"(?<=\])\((?:[^()\n]|\([^()\n]*\))*\)|(?<=\])\[[^\]]{0,200}\]")),
+    ("code languages", "", re.compile(r"(?<=```)[ \t]*[\w+#.-]+[ \t]*$|(?<=~~~)[ \t]*[\w+#.-]+[ \t]*$", re.MULTILINE)),
+    ("tags", "<", re.compile(r"</?[a-zA-Z][\w-]*(?:\s[^<>]*)?/?>")),
 )
 
 
@@ -58,12 +59,17 @@ def read_markdown(path: Path) -> SourceText:
     page = split_page(decode(path.read_bytes()))
     found = _with_metadata(page)
     body = page.body
-    for name, rule in _MARKDOWN_LOSSES:
-        for match in rule.finditer(body):
-            found.lose(name, match[0])
-        body = rule.sub("" if name in ("link targets", "tags") else " ", body)
+    for name, mark, rule in _MARKDOWN_LOSSES:
+        if mark in body:
+            body = rule.sub(partial(_lose_match, found, name), body)
     found.pieces.append(unescape(body))
     return found
+
+
+def _lose_match(found: SourceText, name: str, match: re.Match[str]) -> str:
+    """Leave a match out, and what stands in its place: nothing where the words before and after are one."""
+    found.lose(name, match[0])
+    return "" if name in ("link targets", "tags") else " "
 
 
 def _with_metadata(page: Page) -> SourceText:

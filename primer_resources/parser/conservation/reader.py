@@ -7,7 +7,7 @@ from pathlib import Path
 from docling_core.types.doc import ContentLayer, DocItemLabel, DoclingDocument, TableItem
 from docling_core.types.doc.document import TextItem
 
-from primer_core.conservation import Conservation, count_words, weigh
+from primer_core.conservation import Conservation, count_words, number_of_words, weigh
 from primer_core.elements import Element
 from primer_core.routing import Format
 
@@ -30,13 +30,13 @@ def measure(
 ) -> Conservation | None:
     """How much of the file's text is in the elements; None where the independent reader cannot read the file.
 
-    `pages_apart` are pages of a PDF whose text layer is not what the elements are to be held against (in review, or read by OCR).
+    `pages_apart` are pages of a PDF that wait for a review, so that their text is in no element.
     """
     source = read_source(path, format_, pages_apart)
     if source is None:
         return None
     kept = count_words("\n".join(element.text for element in elements))
-    losses = {name: count_words("\n".join(texts)).total() for name, texts in source.losses.items()}
+    losses = {name: number_of_words("\n".join(texts)) for name, texts in source.losses.items()}
     return weigh(count_words("\n".join(source.pieces)), kept, set_aside(document), losses)
 
 

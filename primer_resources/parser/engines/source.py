@@ -16,6 +16,9 @@ from primer_resources.parser.pdf.config import PdfConfig
 _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
 
 
+_OCR, _PDF = OcrConfig(), PdfConfig()
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file to convert: where its bytes are, the document's own name (for messages), what it is, the pages that a person let
@@ -26,8 +29,8 @@ class Source:
     name: str
     format: Format
     accepted_pages: frozenset[int] = frozenset()
-    ocr: OcrConfig = OcrConfig()
-    pdf: PdfConfig = PdfConfig()
+    ocr: OcrConfig = _OCR
+    pdf: PdfConfig = _PDF
 
     @property
     def plain_name(self) -> str:

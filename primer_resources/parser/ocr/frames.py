@@ -20,14 +20,15 @@ MAX_IMAGE_PIXELS = 150_000_000
 MAX_FRAMES = 2_000
 """Pictures in one file: a scanner's tray holds some hundred sheets."""
 
-FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP", "MPO")
-"""What Pillow may try, by its names. MPO is a camera's JPEG with a second one behind it."""
+FORMATS = ("PNG", "JPEG", "TIFF", "BMP", "WEBP")
+"""What Pillow may try, by its names."""
 
 
 def frame_sizes(path: Path, name: str) -> list[tuple[int, int]]:
     """Width and height in pixels of each picture in the file. Raises DocumentFault (too_large, truncated, corrupt) that names `name`."""
     sizes = []
     with _faults(name), _opened(path) as image:
+        # A camera's MPO is a JPEG with the same view behind it.
         frames = 1 if image.format == "MPO" else int(getattr(image, "n_frames", 1))
         if frames > MAX_FRAMES:
             raise DocumentFault(Reason.TOO_LARGE, f"{name} holds {frames:,} pictures, more than {MAX_FRAMES:,}; split it")
@@ -59,7 +60,9 @@ def _faults(name: str) -> Iterator[None]:
         yield
     except UnidentifiedImageError as error:
         raise DocumentFault(Reason.CORRUPT, f"{name} cannot be opened as an image; save it again") from error
-    except (OSError, EOFError, SyntaxError, ValueError, struct.error, Image.DecompressionBombError) as error:
+    except Image.DecompressionBombError as error:
+        raise DocumentFault(Reason.TOO_LARGE, f"{name} has far more than {MAX_IMAGE_PIXELS:,} pixels; scan it more coarsely") from error
+    except (OSError, EOFError, SyntaxError, ValueError, struct.error) as error:
         words = " ".join(str(error).split())
         if "truncated" in words.lower() or isinstance(error, EOFError):
             raise DocumentFault(Reason.TRUNCATED, f"{name} ends before its picture does; upload the whole file again") from error

@@ -24,6 +24,9 @@ CONTRAST = 20
 SURROUNDINGS = 12
 """Radius in pixels of the surroundings that ink is compared with; a shadow over half of the page is wider."""
 
+GRAINY_FROM = 5
+"""Grey levels by which half of the pixels or more differ from the middle one of their neighbours on a grainy page. Clean paper has 0."""
+
 MAX_SKEW = 15.0
 """Degrees. Beyond it a page is turned, not skewed."""
 
@@ -49,14 +52,14 @@ on upright pages of print, 0.54 to 0.61 on those upside down; a page of few word
 BANDS = 6
 """Bands that a page is looked at in, from top to bottom, for gaps between columns: a table may fill a sixth of it."""
 
-GAP = 10
-"""Pixels of the small copy, 2 mm on A4: the spaces of nine lines never fall together over so much."""
+GAP = 28
+"""Pixels at 300 dpi, 2 mm: no space between words is so wide, unless the line is stretched, and then the next one is not."""
 
-SMEAR = 15
-"""Pixels by which letters are smeared sideways to make lines of them."""
+SMEAR = 40
+"""Pixels at 300 dpi by which letters are smeared sideways to make lines of them."""
 
-TALLEST_LINE = 60
-"""Pixels of the small copy, 14 mm on A4, beyond which what is smeared together is a picture or a frame."""
+TALLEST_LINE = 165
+"""Pixels at 300 dpi, 14 mm, beyond which what is smeared together is a picture or a frame."""
 
 LEAST_INK_A_ROW = 2
 """Ink pixels in a row or column of the small copy that are more than a speck."""
@@ -81,6 +84,14 @@ def find_ink(image: Image.Image) -> Ink:
     small = image if scale == 1.0 else image.resize((round(image.width / scale), round(image.height / scale)), Image.Resampling.BOX)
     around = np.asarray(small.filter(ImageFilter.BoxBlur(SURROUNDINGS)), dtype=np.int16)
     return Ink(np.asarray(small, dtype=np.int16) < around - CONTRAST, scale)
+
+
+def is_grainy(image: Image.Image) -> bool:
+    """Whether a grey page picture is grainy all over, as copies of copies and photographs by night are. Looks at its middle only."""
+    width, height = image.size
+    middle = image.crop((width // 3, height // 3, width - width // 3, height - height // 3))
+    smooth = np.asarray(middle.filter(ImageFilter.MedianFilter(3)), dtype=np.int16)
+    return bool(np.median(np.abs(np.asarray(middle, dtype=np.int16) - smooth)) >= GRAINY_FROM)
 
 
 def skew_of(ink: Ink) -> float:
@@ -130,12 +141,12 @@ def is_one_column(ink: Ink) -> bool:
     rows = np.flatnonzero(ink.mask.sum(axis=1) >= LEAST_INK_A_ROW)
     if not len(rows):
         return False
-    labels, _ = ndimage.label(ndimage.maximum_filter1d(ink.mask, size=SMEAR, axis=1))
-    if any(found[0].stop - found[0].start > TALLEST_LINE for found in ndimage.find_objects(labels)):
+    labels, _ = ndimage.label(ndimage.maximum_filter1d(ink.mask, size=max(3, round(SMEAR / ink.scale)), axis=1))
+    if any((found[0].stop - found[0].start) * ink.scale > TALLEST_LINE for found in ndimage.find_objects(labels)):
         return False
     for band in np.array_split(ink.mask[rows[0] : rows[-1] + 1], BANDS):
         columns = np.flatnonzero(band.any(axis=0))
-        if len(columns) > 1 and np.diff(columns).max() >= GAP:
+        if len(columns) > 1 and np.diff(columns).max() * ink.scale >= GAP:
             return False
     return True
 

@@ -61,7 +61,5 @@ def unavailable(name: str, page: int) -> DocumentFault:
 
 
 def _package(language: str) -> str:
-    """Debian's name of a language's package: tesseract-ocr-chi-sim holds chi_sim, tesseract-ocr-script-latn holds script/Latin."""
-    if language.startswith("script/"):
-        return f"{PACKAGE}-script-{language.removeprefix('script/')[:4].lower()}"
+    """Debian's name of a language's package: tesseract-ocr-chi-sim holds chi_sim."""
     return f"{PACKAGE}-{language.replace('_', '-').lower()}"

@@ -11,7 +11,7 @@ from PIL import Image
 
 from primer_core.recognised import Word
 
-READ_SECONDS = 120
+READ_SECONDS = 60
 """Wall time of one reading. A full page takes 3 CPU seconds; one that takes longer than this is noise that looks like letters."""
 
 
@@ -75,7 +75,8 @@ class _PictureFile:
 
     def __enter__(self) -> str:
         path = Path(self._directory.name) / "page.tif"
-        self._image.save(path)
+        # Said outright: the image may remember that it came from a fax, whose compression takes black and white only.
+        self._image.save(path, compression="raw")
         return str(path)
 
     def __exit__(self, *_: object) -> None:

@@ -5,16 +5,19 @@ from random import Random
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import event, insert, inspect
+from sqlalchemy import event, insert, inspect, select, text
 from sqlalchemy.exc import IntegrityError
 
 from primer_core.failures import PrimerError, SystemFault
-from primer_core.stages import WRITE
+from primer_core.lanes import Lane
+from primer_core.stages import PARSE, WRITE
 from primer_resources.catalog.catalog import Catalog
-from primer_resources.catalog.database import Database
-from primer_resources.catalog.schema import LIVE_STATES, acls, jobs, metadata
+from primer_resources.catalog.database import MIGRATIONS, Database
+from primer_resources.catalog.schema import LIVE_STATES, acls, contents, index_state, jobs, metadata
 from primer_resources.clock import SystemClock
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, START, VERSION, World
 
@@ -67,6 +70,7 @@ def test_partial_indexes_hold_what_the_queries_ask_for(database: Database) -> No
     assert "NOT" not in found["ix_purges_due_waiting"]
     assert {"done_at", "NOT"} <= found["ix_purges_due_done"]
     assert "deleted_at" in found["ix_documents_unseen"]
+    assert "open" in found["ix_reviews_open"]
 
 
 def test_what_waits_is_found_by_its_index_whatever_the_corpus(world: World) -> None:
@@ -78,7 +82,9 @@ def test_what_waits_is_found_by_its_index_whatever_the_corpus(world: World) -> N
 
     event.listen(catalog.database.engine, "before_cursor_execute", note)
     catalog.jobs.claim(WRITE, VERSION, BUCKETS, "run-a", LEASE, 5)
+    catalog.jobs.claim(PARSE, VERSION, BUCKETS, "run-a", LEASE, 5, Lane.SLOW)
     catalog.jobs.waiting(LEASE)
+    catalog.jobs.waiting_slow()
     catalog.jobs.unfinished()
     catalog.jobs.next_due()
     catalog.jobs.renew("run-a", LEASE)
@@ -151,3 +157,33 @@ def test_a_database_that_cannot_be_reached_is_the_systems_fault_and_hides_the_pa
 def test_a_url_that_is_none_is_named() -> None:
     with pytest.raises(PrimerError, match="PRIMER_DATABASE_URL = 'nonsense'"):
         Database("nonsense", SystemClock())
+
+
+def test_rows_of_the_first_schema_are_carried_to_the_newest(database: Database) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with database.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+    values = {"h": "hash", "now": "2026-01-01 00:00:00"}
+    with database.begin() as connection:
+        for statement in (
+            "INSERT INTO accounts (tenant_id, active) VALUES ('t', true)",
+            "INSERT INTO sources (source_id, tenant_id, library, type, settings, sync, poll_interval_s) "
+            "VALUES ('s', 't', 'main', 'drive', '{}', 'poll', 20)",
+            "INSERT INTO index_versions (name, recipe, state, created_at) VALUES ('v1', '{}', 'live', :now)",
+            "INSERT INTO contents (content_hash, size, mime, lane, object) VALUES (:h, 1, 'text/plain', 'fast', 'blobs/x')",
+            "INSERT INTO documents (doc_id, source_id, tenant_id, library, path, uri, title, source_version, version_order, fingerprint, "
+            "canonical_doc_id, acl_id, status, event_time) "
+            "VALUES ('d', 's', 't', 'main', 'p', 'u', 'n', '1', 1, 'f', 'd', 'a', 'indexed', :now)",
+            "INSERT INTO jobs (doc_id, source_id, source_version, index_version, lane, operation, stage, state, not_before, event_time, "
+            "created_at) VALUES ('d', 's', '1', 'v1', 'fast', 'upsert', 'chunk', 'pending_chunk', :now, :now, :now)",
+            "INSERT INTO index_state (doc_id, index_version, generation, previous_generation, claimed_generation, manifest) "
+            "VALUES ('d', 'v1', 1, 0, 1, '{}')",
+        ):
+            connection.execute(text(statement), values)
+    database.migrate()
+    with database.read() as connection:
+        assert connection.execute(select(jobs.c.state, jobs.c.accepted_pages)).all() == [("pending_chunk", "")]
+        assert connection.execute(select(index_state.c.accepted_pages, index_state.c.previous_accepted_pages)).all() == [("", "")]
+        assert connection.execute(select(contents.c.lane, contents.c.pages)).all() == [("fast", None)]

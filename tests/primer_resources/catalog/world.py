@@ -63,7 +63,7 @@ def source(name: str = SOURCE, **changes: Any) -> Source:
 
 def place(path: str, acl_id: str = "acl-a", acl_error: str | None = None, fingerprint: str = "f1") -> Placement:
     """Where a document stands."""
-    return Placement(path, f"file:///{path}", path, fingerprint, acl_id, acl_error, START)
+    return Placement(path, f"file:///{path}", path, None, fingerprint, acl_id, acl_error, START)
 
 
 def facts(order: int = 1, content: str | None = "one", bucket: str | None = "00") -> VersionFacts:

@@ -15,7 +15,7 @@ import pptx
 import pytest
 import xlsxwriter
 
-from primer_resources.parser.docling_parser import PREPARE, DoclingParser
+from primer_resources.parser.docling_parser import PREPARE, PROGRAMS, DoclingParser
 from primer_resources.workers import WorkerLimits, WorkerPool
 
 TASKS = Path(__file__).parents[1]
@@ -143,6 +143,6 @@ def poison() -> Any:
 
 @pytest.fixture(scope="session")
 def parser() -> Iterator[DoclingParser]:
-    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(2, MEMORY, 100, timedelta(seconds=60)), PREPARE)
+    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(2, MEMORY, 100, timedelta(seconds=60)), PREPARE, PROGRAMS)
     yield DoclingParser(pool, max_file_mb=2)
     pool.close()

@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from random import Random
 
+from lxml import etree
+
 Mutation = Callable[[Random, bytes, Sequence[bytes]], bytes]
 
 ODD = (
@@ -79,6 +81,48 @@ def change_member(random: Random, data: bytes, others: Sequence[bytes]) -> bytes
     return _zipped(members)
 
 
+VALUES = ("", "-1", "0", "1", "99999999999", "1e309", "NaN", "true", "A1:XFD1048576", "rId1", "../../x", "\u202e", "x" * 5_000)
+
+
+def change_xml(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
+    """Change one XML member so that it stays well formed: what lies behind the parser."""
+    members = _members(data)
+    names = [name for name in members if name.endswith((".xml", ".rels"))]
+    if not names:
+        return flip_bytes(random, data, others)
+    name = random.choice(names)
+    try:
+        root = etree.fromstring(members[name])
+    except etree.XMLSyntaxError:
+        return change_member(random, data, others)
+    for _ in range(random.randint(1, 6)):
+        _change_element(random, random.choice([each for each in root.iter() if isinstance(each.tag, str)]))
+    members[name] = etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+    return _zipped(members)
+
+
+def _change_element(random: Random, element: etree._Element) -> None:
+    parent = element.getparent()
+    action = random.randrange(5)
+    if action == 0 and element.attrib:
+        element.set(random.choice(list(element.attrib)), random.choice(VALUES))
+    elif action == 1:
+        element.text = random.choice(VALUES)
+    elif parent is None:
+        return
+    elif action == 2:
+        parent.remove(element)
+    elif action == 3:
+        copy = etree.tostring(element)
+        for _ in range(random.choice((1, 1, 30))):
+            parent.append(etree.fromstring(copy))
+    else:
+        deep = parent
+        for _ in range(random.choice((1, 5, 60))):
+            deep = etree.SubElement(deep, element.tag, dict(element.attrib))
+        deep.append(element)
+
+
 def drop_member(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
     """Lose a member, or have it hold what another does."""
     members = _members(data)
@@ -92,7 +136,7 @@ def drop_member(random: Random, data: bytes, others: Sequence[bytes]) -> bytes:
     return _zipped(members)
 
 
-ZIPPED: tuple[Mutation, ...] = (change_member, change_member, change_member, drop_member, *PLAIN)
+ZIPPED: tuple[Mutation, ...] = (*(change_xml,) * 8, *(change_member,) * 3, drop_member, *PLAIN)
 
 
 def _members(data: bytes) -> dict[str, bytes]:

@@ -1,0 +1,118 @@
+"""Reading: a listed item's bytes fetched into the store, recognised, and taken apart where it is a mail or an archive."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
+
+from primer_core.failures import DocumentFault, Reason, Transient
+from primer_core.lanes import FastLane, Lane, lane_at_fetch
+from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.documents import KnownDocument
+from primer_resources.connectors.base import Connector, Fetched, ListedItem
+from primer_resources.containers.expander import Expander
+from primer_resources.document_store import DocumentStore
+from primer_resources.parser.sniffing import sniff_file
+
+TRIES = 3
+"""Reads of a file that changes while it is read, before it is left for the next sync."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What reading an item gave: its content, kind and lane, or the fault that it has; and what reading its members gave."""
+
+    item: ListedItem
+    fetched: Fetched | None
+    mime: str | None
+    fault: DocumentFault | None
+    lane: Lane = Lane.FAST
+    members: tuple["Read", ...] = ()
+
+
+@dataclass(slots=True)
+class Reading:
+    """Reads items of one source. `notices` are containers that could not be taken apart, and why."""
+
+    catalog: Catalog
+    store: DocumentStore
+    connector: Connector
+    expander: Expander
+    fast: FastLane
+    work: Path
+    bytes_read: int = 0
+    notices: list[str] = field(default_factory=list)
+
+    def read_all(self, items: Sequence[ListedItem], known: Mapping[str, KnownDocument]) -> list[Read]:
+        """Read items; their contents are in the store and in the catalog afterwards."""
+        reads = [self._read(item, known.get(item.path)) for item in items]
+        every = [each for read in reads for each in (read, *read.members)]
+        with self.catalog.database.begin() as connection:
+            for read in every:
+                if read.fetched is not None and read.mime is not None:
+                    content_hash, size = read.fetched.content_hash, read.fetched.size
+                    key = self.store.content_key(content_hash)
+                    self.catalog.documents.add_content(connection, content_hash, size, read.mime, read.lane, key)
+        lanes = self.catalog.parses.lanes({read.fetched.content_hash for read in every if read.fetched is not None})
+
+        def placed(read: Read) -> Read:
+            members = tuple(placed(member) for member in read.members)
+            return replace(read, lane=Lane.FAST if read.fetched is None else lanes[read.fetched.content_hash], members=members)
+
+        return [placed(read) for read in reads]
+
+    def _read(self, item: ListedItem, document: KnownDocument | None) -> Read:
+        """Fetch into the store, unless nobody knows who may see it.
+
+        A file that keeps changing is a fault of its own, tried again at the next sync.
+        """
+        if item.fault is not None:
+            return Read(item, None, None, DocumentFault(item.fault, item.error))
+        if not item.access.readable and (document is None or document.content_hash is None):
+            return Read(item, None, None, DocumentFault(Reason.ACL_UNREADABLE, item.access.error))
+        target, changing = self.work / "fetched", ""
+        for _ in range(TRIES):
+            try:
+                fetched = self.connector.fetch(item, target)
+            except DocumentFault as fault:
+                return Read(item, None, None, fault)
+            except Transient as error:
+                changing = str(error)
+                continue
+            self.bytes_read += fetched.size
+            is_same = document is not None and document.content_hash == fetched.content_hash
+            read = self._keep(item, target, fetched, is_same)
+            target.unlink()
+            return read
+        return Read(item, None, None, DocumentFault(Reason.CHANGING, changing))
+
+    def _keep(self, item: ListedItem, file: Path, fetched: Fetched, is_same: bool) -> Read:
+        """Store and recognise a file. The members of one that is the same as before are known, and it is not taken apart again."""
+        sniffed = sniff_file(file, item.title)
+        members = () if is_same or not self.expander.opens(sniffed) else tuple(self._members(item, file))
+        self.store.put_content(file, fetched.content_hash)
+        return Read(item, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, fetched.size, self.fast), members)
+
+    def _members(self, item: ListedItem, file: Path) -> Iterator[Read]:
+        """Read the members of a container, each as an item of its own that shares the container's permissions and time."""
+        try:
+            for member in self.expander.expand(file, item.title):
+                size = member.file.stat().st_size
+                with member.file.open("rb") as opened:
+                    content_hash = hashlib.file_digest(opened, "sha256").hexdigest()
+                inner = replace(
+                    item,
+                    path=f"{item.path}/{member.path}",
+                    uri=f"{item.uri}#{quote(member.path)}",
+                    title=PurePosixPath(member.path).name,
+                    fingerprint=content_hash,
+                    size=size,
+                    container=item.path,
+                )
+                sniffed = sniff_file(member.file, inner.title)
+                self.store.put_content(member.file, content_hash)
+                fetched = Fetched(content_hash, size, content_hash, item.modified_ns)
+                yield Read(inner, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, size, self.fast))
+        except DocumentFault as fault:
+            self.notices.append(f"the files inside are not read: {fault.message}")
