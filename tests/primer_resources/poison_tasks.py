@@ -167,9 +167,14 @@ def cannot_start() -> None:
 
 
 def hang_in_tesseract(directory: Path, told: Path) -> None:
-    """Start a real Tesseract on a pipe that never gets a picture, and wait for it."""
+    """Start a real Tesseract on a pipe that never gets a picture, and wait for it. Its pid goes into the pipe `told`."""
     pipe = directory / "never.png"
     os.mkfifo(pipe)
     with subprocess.Popen(["tesseract", str(pipe), "stdout"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
         told.write_text(str(child.pid))
         child.wait()
+
+
+def what_was_told(directory: Path, told: Path) -> str:
+    """What another task writes into a pipe, as soon as it does."""
+    return told.read_text()
