@@ -36,12 +36,11 @@ _NUMBER_LINE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of one page. `owner` says whose it is (anything that the caller knows it by)."""
+    """A line of one page."""
 
     page: int
     text: str
     box: Box
-    owner: int
 
 
 def is_page_number(text: str) -> bool:
