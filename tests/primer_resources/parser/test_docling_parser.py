@@ -264,7 +264,7 @@ def test_the_batch_around_an_endless_document_is_parsed(make: Any, tmp_path: Pat
 
 
 def test_each_bad_end_of_a_worker_has_its_reason(poison: Any, tmp_path: Path) -> None:
-    limits = WorkerLimits(2, 2**29, 100, timedelta(seconds=4))
+    limits = WorkerLimits(2, 2**29, 100, timedelta(seconds=10))
     ends = {
         "hangs": (poison.hang_in_c, (), Reason.PARSE_TIMEOUT),
         "leaves": (poison.leave, (0,), Reason.PARSE_CRASH),
