@@ -1,6 +1,6 @@
 """OCR in the worker pool: Tesseract may be started there, LibreOffice may not, and no Tesseract outlives its worker."""
 
-import os
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,24 @@ SECONDS = 20
 """How long a process may take to be gone; it is awaited, not slept."""
 
 
-def test_a_killed_worker_takes_its_tesseract_with_it(poison: Any, tmp_path: Path) -> None:
-    told = tmp_path / "pid"
-    os.mkfifo(told)
-    pool: WorkerPool[str] = WorkerPool(WorkerLimits(2, 2**30, 10, timedelta(seconds=120)), programs=PROGRAMS)
-    running = pool.run([Call("reads", poison.hang_in_tesseract, (told,)), Call("listens", poison.what_was_told, (told,))])
-    finished = next(running)
-    assert finished.key == "listens"
-    tesseract = psutil.Process(int(finished.value))
-    assert tesseract.name() == "tesseract"
+def tesseracts() -> list[psutil.Process]:
+    """The Tesseracts that this process's workers have started."""
+    return [process for process in psutil.Process().children(recursive=True) if process.name() == "tesseract"]
+
+
+def test_a_killed_worker_takes_its_tesseract_with_it(poison: Any) -> None:
+    def calls() -> Iterator[Call[str]]:
+        yield Call("reads", poison.hang_in_tesseract, ())
+        while not tesseracts():
+            yield Call("passes the time", poison.double, (1,))
+
+    pool: WorkerPool[str] = WorkerPool(WorkerLimits(2, 2**30, 10_000, timedelta(seconds=120)), programs=PROGRAMS)
+    running = pool.run(calls())
+    while not (found := tesseracts()):
+        assert next(running).key == "passes the time"
     running.close()
     pool.close()
-    assert not psutil.wait_procs([tesseract], timeout=SECONDS)[1]
+    assert not psutil.wait_procs(found, timeout=SECONDS)[1]
 
 
 def test_a_parse_may_start_tesseract_and_nothing_else(poison: Any) -> None:
