@@ -16,6 +16,13 @@ def test_the_same_words_without_marks_are_a_perfect_reading_of_markdown() -> Non
     assert (scores.order, scores.recall, scores.tables, scores.cer) == (1, 1, 1, None)
 
 
+def test_where_a_link_of_the_truth_leads_is_no_text_in_paragraphs_and_in_cells() -> None:
+    link = "[Bolt](https://example.org/a_(b)?c=1)"
+    truth = Truth(f"See {link}.\n\n| Part |\n| --- |\n| {link} |", is_markdown=True)
+    scores = score([element("See Bolt."), element("| Part |\n| --- |\n| Bolt |", ElementKind.TABLE)], truth)
+    assert (scores.order, scores.tables) == (1, 1)
+
+
 def test_paragraphs_out_of_order_lower_the_order_and_not_the_recall() -> None:
     scores = score([element("three four"), element("one two")], Truth("one two three four", is_markdown=False))
     assert scores.order == 0.5
