@@ -79,12 +79,14 @@ class Figures:
     order_below: int = 0
     tables_mean: float | None = None
     tables_scored: int = 0
+    cer_scored: int = 0
     cer_median: float | None = None
     cer_highest: float | None = None
     cer_above: int = 0
     cer_in_review: float | None = None
     kept_share: float | None = None
     kept_words: int = 0
+    weighed: int = 0
     flagged: int = 0
 
 
@@ -120,11 +122,13 @@ def _figures(format_: str, engine: str, rows: list[DocumentQuality]) -> Figures:
         order_below=sum(value < GOOD_ORDER for value in order),
         tables_mean=fmean(tables) if tables else None,
         tables_scored=len(tables),
+        cer_scored=len(cer),
         cer_median=median(cer) if cer else None,
         cer_highest=max(cer, default=None),
         cer_above=sum(value > MOST_ERRORS for value in cer),
         cer_in_review=median(waiting) if waiting else None,
         kept_share=sum(share * number for share, number in weighed) / words if words else None,
         kept_words=words,
+        weighed=len(weighed),
         flagged=sum(share < FLAGGED_BELOW for share, _ in weighed),
     )

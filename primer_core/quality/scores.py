@@ -82,6 +82,10 @@ def _cells(rows: str) -> str:
 
 
 def _tables(elements: Iterable[Element], truth: Truth) -> float | None:
-    wanted = markdown_tables(truth.text)
-    read = [table for element in elements if element.kind is ElementKind.TABLE for table in markdown_tables(element.text)]
+    wanted = _plain_tables(truth.text)
+    read = [table for element in elements if element.kind is ElementKind.TABLE for table in _plain_tables(element.text)]
     return tables_f1(read, wanted) if wanted or read else None
+
+
+def _plain_tables(markdown: str) -> list[list[list[str]]]:
+    return [[[plain_text(cell) for cell in row] for row in table] for table in markdown_tables(markdown)]

@@ -23,13 +23,12 @@ SYSTEM_CLOCK = SystemClock()
 
 def run_bench(settings: Settings, selection: Selection, progress: Progress, clock: Clock = SYSTEM_CLOCK) -> QualityReport:
     """Read the selected documents with the parser of the settings, in as many workers as the slow lane has and with its limits; PDF
-    files with a truth once more in Docling's native order. `progress` is told each document.
+    files with a text layer and a truth once more in Docling's native order. `progress` is told each document.
 
     Raises PrimerError where there is nothing to measure or a language of OCR is not installed, SystemFault where the surroundings fail.
     """
     check_languages(settings.ocr_languages)
     candidates = select(selection)
-    ordered = [candidate for candidate in candidates if candidate.format is Format.PDF and candidate.truth is not None]
     rows: list[DocumentQuality] = []
     worst = WorstPages()
     pool = MeteredPool(open_slow_pool(settings).limits, PREPARE, PROGRAMS)
@@ -38,6 +37,8 @@ def run_bench(settings: Settings, selection: Selection, progress: Progress, cloc
         for row in measure(candidates, parser, pool.spent, worst):
             rows.append(row)
             progress(row)
+        layered = {row.path for row in rows if row.format == Format.PDF and row.words}
+        ordered = [candidate for candidate in candidates if candidate.name in layered and candidate.truth is not None]
         for row in measure(ordered, NativePdfParser(pool), pool.spent, WorstPages(most=0)):
             rows.append(row)
             progress(row)

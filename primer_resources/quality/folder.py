@@ -57,7 +57,8 @@ def formats_named(names: Iterable[str]) -> frozenset[Format]:
 
 
 def select(selection: Selection) -> list[Candidate]:
-    """The documents to measure, by format and name. Each content once. Documents with a truth always; of the others the first by content
+    """The documents to measure, by format and name. Each content once, with its truth where one of its copies
+    has one. Documents with a truth always; of the others the first by content
     hash, which is a sample that does not change from run to run.
 
     Raises PrimerError where the folder holds nothing to measure.
@@ -66,19 +67,18 @@ def select(selection: Selection) -> list[Candidate]:
         if not folder.is_dir():
             raise PrimerError(f"{folder} is no folder; name one that holds documents, or truths as NAME.md")
     truths = _truths(selection)
-    chosen: list[Candidate] = []
-    others: dict[Format, list[Candidate]] = defaultdict(list)
-    seen: set[str] = set()
+    contents: dict[str, Candidate] = {}
     for path in _documents(selection.folder):
-        truth = _beside(path) or truths.get(path.name)
-        candidate = _candidate(path, selection.folder, truth)
-        if candidate.content_hash in seen or candidate.format not in selection.formats:
-            continue
-        seen.add(candidate.content_hash)
-        if truth is None:
+        candidate = _candidate(path, selection.folder, _beside(path) or truths.get(path.name))
+        known = contents.setdefault(candidate.content_hash, candidate)
+        if known.truth is None and candidate.truth is not None:
+            contents[candidate.content_hash] = candidate
+    wanted = [candidate for candidate in contents.values() if candidate.format in selection.formats]
+    chosen = [candidate for candidate in wanted if candidate.truth is not None]
+    others: dict[Format, list[Candidate]] = defaultdict(list)
+    for candidate in wanted:
+        if candidate.truth is None:
             others[candidate.format].append(candidate)
-        else:
-            chosen.append(candidate)
     for found in others.values():
         chosen.extend(sorted(found, key=lambda candidate: candidate.content_hash)[: selection.limit])
     if not chosen:

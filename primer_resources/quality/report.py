@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
@@ -11,7 +11,8 @@ from typing import Any
 
 import jinja2
 
-from primer_core.quality.figures import DocumentQuality, Figures, summarise
+from primer_core.conservation import FLAGGED_BELOW
+from primer_core.quality.figures import GOOD_ORDER, MOST_ERRORS, DocumentQuality, Figures, summarise
 from primer_resources.quality.pictures import Picture
 from primer_resources.quality.worst import PageRead
 
@@ -23,28 +24,25 @@ _STAMP = "%Y%m%dT%H%M%SZ"
 _UNFIT = {code: " " for code in (*range(32), 0x7F, 0xFFFE, 0xFFFF) if chr(code) not in "\n\t"}
 """Characters that no HTML or XML may hold."""
 
-COLUMNS = (
-    ("format", "format"),
-    ("engine", "engine"),
-    ("documents", "documents"),
-    ("read", "read"),
-    ("pages", "pages"),
-    ("pages / CPU s", "pages_per_cpu_second"),
-    ("CPU s", "cpu_seconds"),
-    ("order mean", "order_mean"),
-    ("lowest", "order_lowest"),
-    ("below 0.95", "order_below"),
-    ("of", "with_truth"),
-    ("tables F1", "tables_mean"),
-    ("of", "tables_scored"),
-    ("CER median", "cer_median"),
-    ("highest", "cer_highest"),
-    ("above 10 %", "cer_above"),
-    ("pages in review", "pages_in_review"),
-    ("words kept", "kept_share"),
-    ("below 98 %", "flagged"),
+COLUMNS: tuple[tuple[str, Callable[[Figures], str]], ...] = (
+    ("format", lambda figures: figures.format),
+    ("engine", lambda figures: figures.engine),
+    ("read", lambda figures: f"{figures.read:,} of {figures.documents:,}"),
+    ("pages", lambda figures: shown(figures.pages)),
+    ("CPU s", lambda figures: shown(figures.cpu_seconds)),
+    ("pages / CPU s", lambda figures: shown(figures.pages_per_cpu_second)),
+    ("order mean", lambda figures: shown(figures.order_mean)),
+    ("lowest", lambda figures: shown(figures.order_lowest)),
+    (f"below {GOOD_ORDER:.2f}", lambda figures: _share(figures.order_below, figures.with_truth)),
+    ("tables F1", lambda figures: shown(figures.tables_mean)),
+    ("CER median", lambda figures: shown(figures.cer_median)),
+    ("highest", lambda figures: shown(figures.cer_highest)),
+    (f"above {MOST_ERRORS:.0%}", lambda figures: _share(figures.cer_above, figures.cer_scored)),
+    ("pages in review", lambda figures: shown(figures.pages_in_review)),
+    ("words kept", lambda figures: "–" if figures.kept_share is None else f"{figures.kept_share:.2%}"),
+    (f"below {FLAGGED_BELOW:.0%}", lambda figures: _share(figures.flagged, figures.weighed)),
 )
-"""The table of figures: heading and field."""
+"""The table of figures: heading and cell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +111,7 @@ class QualityReport:
 
     def to_markdown(self) -> str:
         """The figures as a table."""
-        rows = [[shown(getattr(figures, field)) for _, field in COLUMNS] for figures in self.figures]
-        lines = [[name for name, _ in COLUMNS], ["---"] * len(COLUMNS), *rows]
+        lines = [[name for name, _ in COLUMNS], ["---"] * len(COLUMNS), *([cell(row) for _, cell in COLUMNS] for row in self.figures)]
         return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
     def to_html(self) -> str:
@@ -143,6 +140,10 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:,.1f}" if value >= 10 else f"{value:.3f}"
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part:,} of {whole:,}" if whole else "–"
 
 
 def plain(text: str) -> str:

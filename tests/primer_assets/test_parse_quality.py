@@ -50,6 +50,6 @@ def test_the_report_is_kept_in_the_home_and_its_figures_are_metadata(tmp_path: P
     metadata = {name: value.value for name, value in event.metadata.items()}
     assert metadata["documents"] == 2
     assert metadata["not_read"] == 0
-    assert "| html | docling | 2 | 2 |" in str(metadata["figures"])
+    assert "| html | docling | 2 of 2 |" in str(metadata["figures"])
     reports = tmp_path / "home" / "reports"
     assert {Path(str(metadata[name])) for name in ("page", "data")} == set(reports.iterdir())

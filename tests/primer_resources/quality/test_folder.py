@@ -42,6 +42,11 @@ def test_a_name_with_two_contents_has_no_truth_and_equal_contents_are_read_once(
     assert found == [("one/a.md", None), ("one/b.md", Truth("truth of b", True)), ("two/a.md", None)]
 
 
+def test_of_equal_contents_the_one_with_a_truth_is_read(tmp_path: Path) -> None:
+    write(tmp_path, **{"a.md": "# A", "b.md": "# A", "b.md.truth.md": "# A", "c.md": "# A"})
+    assert names(Selection(tmp_path)) == ["b.md"]
+
+
 def test_the_sample_is_the_same_every_time_and_truths_are_always_in_it(tmp_path: Path) -> None:
     write(tmp_path, **{f"{n}.md": f"# {n}" for n in range(20)}, **{"t.md": "# T", "t.md.truth.md": "# T", "c.csv": "a,b\n1,2\n"})
     sample = names(Selection(tmp_path, limit=3))
