@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from primer_assets.parse_quality import parse_quality
 from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_assets.source_documents import source_documents
 from primer_resources.catalog.catalog import Catalog
@@ -64,7 +65,7 @@ def _resources() -> dict[str, Any]:
 def build_defs(overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, toolkit, connectors, checkpoint)."""
     return dg.Definitions(
-        assets=[source_documents, slow_parsed_elements, *GRID_ASSETS],
+        assets=[source_documents, slow_parsed_elements, *GRID_ASSETS, parse_quality],
         sensors=[source_sync_sensor, index_sweep_sensor, slow_parse_sensor],
         resources={**_resources(), **(overrides or {})},
         executor=dg.in_process_executor,

@@ -141,6 +141,9 @@ class Settings(BaseSettings):
     sweep_ranges: Annotated[int, Field(ge=1)] = 2
     """Most runs that the sweep sensor keeps under way at once."""
 
+    quality_corpus: Annotated[Path | None, BeforeValidator(_not_empty)] = None
+    """Folder of documents, some with a truth, that the asset `parse_quality` measures the parser on."""
+
     @classmethod
     def settings_customise_sources(
         cls,

@@ -242,7 +242,11 @@ def _begins_paragraph(block: Sequence[Line], lower: Line, after: Line | None) ->
     size = lower.size
     if is_list_item(block[0].text):
         # What follows an item's first line hangs below its text; a line further out than its marker is no longer of it.
-        return start(lower) < start(block[0]) - 0.5 * size
+        if start(lower) < start(block[0]) - 0.5 * size:
+            return True
+        hangs = start(lower) > start(block[0]) + 0.5 * size
+        ended = end(lower) - end(upper) > SHORT * (end(lower) - start(lower)) and upper.text.endswith(_ENDS)
+        return ended and not hangs and not lower.text[:1].islower()
     stands_in = start(lower) - start(upper)
     if INDENT[0] * size <= stands_in <= INDENT[1] * size and len(block) > 1 and abs(start(upper) - start(block[-2])) < 0.5 * size:
         return after is None or start(after) - start(lower) <= -INDENT[0] * size or upper.text.endswith(_ENDS)

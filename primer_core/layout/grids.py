@@ -15,6 +15,9 @@ FULL = 0.6
 """Rows with this share of the most segments of any row say where the columns are; fuller ones only, since headings span several."""
 
 
+SENTENCES = 0.3
+"""Greatest share of a table's cells of several words that begin with a small letter."""
+
 SHADOW = 0.1
 """Greatest share of the rows in which a column that is only a heading's place has words."""
 
@@ -213,6 +216,12 @@ def _without_shadows(columns: list[tuple[float, float]], rows: Sequence[Sequence
 
 def _over(column: tuple[float, float], box: Box) -> bool:
     return min(column[1], box.right) > max(column[0], box.left)
+
+
+def runs_on(segments: Sequence[Line]) -> bool:
+    """Whether segments are lines of running text rather than cells: too many of those with several words begin with a small letter."""
+    wordy = [line for line in segments if len(line.text.split()) > 1]
+    return len(wordy) > 3 and sum(1 for line in wordy if line.text[0].islower()) > SENTENCES * len(wordy)
 
 
 def grid_of_rows(rows: Sequence[Sequence[Line]], header_rows: int = 1) -> Grid | None:

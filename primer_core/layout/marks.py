@@ -10,7 +10,7 @@ _BULLET = re.compile(rf"[{re.escape(BULLETS)}\x80-\x9f\ue000-\uf8ff-](?=\s|$)")
 _NUMBER = re.compile(r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6})\.|\[\d{1,3}\])(?=\s|$)")
 _SECTION = re.compile(r"(?:(?:chapter|section|part|article|appendix|annex)\s+)?(\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+)[.)]?\s+\S", re.I)
 _CAPTION = re.compile(
-    r"(?:figure|fig\.?|table|tab\.|chart|exhibit|listing|abbildung|abb\.|tabelle|tableau|figura|tabla|cuadro|tabela|그림|표|図|表)\s*"
+    r"[\[(<【]?\s?(?:figure|fig\.?|table|tab\.|chart|exhibit|listing|abbildung|abb\.|tabelle|tableau|figura|tabla|cuadro|tabela|그림|표|図|表)\s*"
     r"[(\[]?(?:\d{1,3}(?:[-.–]\d{1,3})*|[A-Z][-.]?\d{1,3}|[IVX]{1,5})[)\]]?(?P<after>\s*[.:|–—-](?=\s|$)|\s+(?=\S)|$)",
     re.I,
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from primer_core.layout.geometry import Box, Line, union
-from primer_core.layout.grids import SNAP, Grid, columns_of, continuation_starts, grid_of_rows, join_rows, row_groups, stack
+from primer_core.layout.grids import SNAP, Grid, columns_of, continuation_starts, grid_of_rows, join_rows, row_groups, runs_on, stack
 
 ROWS_IN_COLUMNS = 0.6
 """Least share of the rows that have two segments or more: below it the rules frame running text."""
@@ -91,6 +91,8 @@ def _table(rules: Sequence[Box], lines: Sequence[Line]) -> Grid | None:
             starts.append(at)
             at += len(strip)
         header = 1
+    elif runs_on([line for row in rows for line in row]):
+        return None
     else:
         header_lines = len(strips[0]) if len(strips) > 1 else 1
         body = continuation_starts(rows[header_lines:], columns) if len(rows) > header_lines else []

@@ -1,15 +1,19 @@
 """What counts as a word when two readings of one document are compared."""
 
+import html
 import re
 import unicodedata
 
 _MARKUP = re.compile(r"<!--.*?-->|^\s*\|?(?:\s*:?-+:?\s*\|)+\s*:?-*:?\s*$|^\s*#{1,6}\s|^\s*(?:[-*+]|\d+\.)\s|[|*_`\\]", re.S | re.M)
+_LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?:[^()\n]|\([^()\n]*\))*\)")
+_BOX = re.compile(r"\[[ xX]\](?=\s)")
+"""The box of a task, ticked or not."""
 _WORD = re.compile(r"\w+", re.U)
 
 
 def plain_text(markdown: str) -> str:
-    """Text without Markdown's marks, comments and table rules."""
-    return _MARKUP.sub(" ", markdown)
+    """Text without Markdown's marks, comments, link targets and table rules; entities of HTML as the letters that they stand for."""
+    return html.unescape(_MARKUP.sub(" ", _BOX.sub(" ", _LINK.sub(r"\1", markdown))))
 
 
 def word_list(text: str) -> list[str]:

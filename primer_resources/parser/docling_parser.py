@@ -26,6 +26,9 @@ PROGRAMS: tuple[str, ...] = (TESSERACT,)
 DEFAULT_OCR = OcrConfig()
 DEFAULT_PDF = PdfConfig()
 
+SLOW_NICE = 10
+"""A tenth of the processor's time beside a worker of the fast lane that wants all of it, and all of it otherwise."""
+
 
 def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
     """The pool that documents are read in: workers with Docling loaded. They start at the first document."""
@@ -45,11 +48,13 @@ def open_worker_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -
 def open_slow_pool(settings: Settings, programs: tuple[str, ...] = PROGRAMS) -> WorkerPool[Any]:
     """The pool of the slow lane. Its limit of time is that of each document; the pool's own is the longest of them."""
     limits = WorkerLimits(
-        settings.slow_parse_workers,
-        settings.slow_parse_memory_mb * 2**20,
-        settings.parse_worker_documents,
-        settings.slow_time.longest,
-        "PRIMER_SLOW_PARSE",
+        workers=settings.slow_parse_workers,
+        memory_bytes=settings.slow_parse_memory_mb * 2**20,
+        tasks=settings.parse_worker_documents,
+        timeout=settings.slow_time.longest,
+        settings="PRIMER_SLOW_PARSE",
+        growth_bytes=settings.parse_worker_growth_mb * 2**20,
+        nice=SLOW_NICE,
     )
     return WorkerPool(limits, PREPARE, programs)
 

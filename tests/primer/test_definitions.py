@@ -10,7 +10,7 @@ from primer.definitions import build_defs
 
 ASSETS = (
     *("source_documents", "parsed_elements", "slow_parsed_elements", "chunks", "embeddings"),
-    *("vector_index", "keyword_index", "indexed_documents"),
+    *("vector_index", "keyword_index", "indexed_documents", "parse_quality"),
 )
 
 
@@ -25,7 +25,7 @@ def test_every_asset_has_a_group_a_description_and_its_place_in_the_graph(reposi
     for name in ASSETS:
         node = graph.get(dg.AssetKey(name))
         assert node.description
-        assert node.group_name in {"sources", "documents", "indexes"}
+        assert node.group_name in {"sources", "documents", "indexes", "reports"}
     assert graph.get(dg.AssetKey("indexed_documents")).parent_keys == {dg.AssetKey("vector_index"), dg.AssetKey("keyword_index")}
     assert graph.get(dg.AssetKey("parsed_elements")).parent_keys == {dg.AssetKey("source_documents")}
 

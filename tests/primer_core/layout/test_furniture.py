@@ -10,7 +10,7 @@ HEIGHT = 800.0
 
 
 def at(page: int, text: str, top: float, left: float = 50.0) -> PageLine:
-    return PageLine(page, text, Box(left, top, left + 100, top + 10), 0)
+    return PageLine(page, text, Box(left, top, left + 100, top + 10))
 
 
 def found(lines: list[PageLine], pages: int) -> list[str]:
