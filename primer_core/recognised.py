@@ -6,7 +6,8 @@ from itertools import groupby, pairwise
 from statistics import median
 
 SURE_FROM = 60.0
-"""A word is sure from this confidence on: of 11,000 words that Tesseract read on pages with known text, 98 % of those above are right and 40 % of those below."""
+"""A word is sure from this confidence on: of 11,000 words that Tesseract read on pages with known text, 98 % of those above are right and
+40 % of those below."""
 
 DESCENT = 0.15
 """How far a line's letters reach below most of its words' lower edges, in line heights: half of the words have a descender."""
