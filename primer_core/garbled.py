@@ -9,7 +9,7 @@ import re
 import unicodedata
 
 GARBLED_FROM = 0.3
-"""Texts with a larger share of broken words are garbled. Of 680 real PDF pages in fifteen languages the worst sound one has 0.19 (a table
+"""Texts with a larger share of broken words are garbled. Of 680 real PDF pages in many languages the worst sound one has 0.19 (a table
 of contents whose dots are no characters), one in Korean whose fonts are half broken 0.29; text of glyph numbers has 0.9 and more."""
 
 GARBLED_FROM_WITHOUT_COMMON_WORDS = 0.1
@@ -22,7 +22,7 @@ LEAST_WORDS = 40
 """So many Latin words hold a common one, whatever their language, unless they are a list of codes."""
 
 LEAST_COMMON_SHARE = 0.02
-"""Prose has 0.2 to 0.5, tables and bibliographies 0.05."""
+"""Prose has 0.2 to 0.4, tables as little as none, so that this alone proves nothing."""
 
 LEAST_LETTERS_WITHOUT_VOWEL = 4
 """A Latin word of so many letters has a vowel in it; abbreviations and a few Slavic words have none, and stay below the bar together."""

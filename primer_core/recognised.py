@@ -6,14 +6,16 @@ from itertools import groupby, pairwise
 from statistics import median
 
 SURE_FROM = 60.0
-"""A word is sure from this confidence on: of Tesseract's words on the pages with known text, 99 % above it are right and half below it."""
+"""A word is sure from this confidence on: of 11,000 words that Tesseract read on pages with known text, 98 % of those above are right and
+40 % of those below."""
 
 DESCENT = 0.15
 """How far a line's letters reach below most of its words' lower edges, in line heights: half of the words have a descender."""
 
 DEFAULT_BAR = 0.65
-"""The confidence of a page below which a person is asked. Of some hundred real scans, those that no one could read have 0.2 at most,
-those with 10 to 17 % of their characters wrong have 0.57 to 0.60, and the worst with less has 0.67."""
+"""The confidence of a page below which a person is asked. Of 25 pages with known text, all readable, the worst has 0.75 (7 % of its
+characters wrong); two pages spoilt until 10 and 17 % were wrong had 0.57 and 0.60; real scans in scripts that were not asked for, and
+pictures without text, have 0.2 at most."""
 
 WIDE_GAP = 2.0
 """A gap of more than so many line heights inside a line is a column's edge, not a space between words."""

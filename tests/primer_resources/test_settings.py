@@ -94,3 +94,16 @@ def test_a_lease_too_short_to_beat_in_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PRIMER_LEASE", "0s")
     with pytest.raises(PrimerError, match="PRIMER_LEASE"):
         load_settings()
+
+
+@pytest.mark.parametrize("written", ["deu+eng", "deu,eng", " deu eng "])
+def test_languages_are_written_as_tesseract_writes_them(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIMER_OCR_LANGUAGES", written)
+    assert load_settings().ocr_languages == ("deu", "eng")
+
+
+@pytest.mark.parametrize("written", ["", "deu+", "--tessdata-dir /tmp", "eng;rm"])
+def test_what_is_no_language_is_refused(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIMER_OCR_LANGUAGES", written)
+    with pytest.raises(PrimerError, match="PRIMER_OCR_LANGUAGES"):
+        load_settings()

@@ -19,7 +19,7 @@ LONG_SIDE = 1_200
 """Pixels of the small copy's longer side: about 110 dpi for a page of A4, where a small x-height still is 5 pixels."""
 
 CONTRAST = 20
-"""How much darker than its surroundings (grey levels) ink is: faint copies have 40, noise of a scanner 10."""
+"""How much darker than its surroundings ink is, in grey levels."""
 
 SURROUNDINGS = 12
 """Radius in pixels of the surroundings that ink is compared with; a shadow over half of the page is wider."""
