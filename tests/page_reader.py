@@ -6,6 +6,7 @@ one; chunking, embedding and the indexes are real.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import pyarrow as pa
 from docling_core.types.doc import BoundingBox, DoclingDocument, ProvenanceItem, Size
@@ -17,6 +18,7 @@ from primer_core.lanes import SlowWork
 from primer_core.recipe import ParserSpec
 from primer_core.reviews import ReviewPage
 from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.containers.expander import Expander
 from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.version import parser_spec
 from primer_resources.toolkit import Toolkit, Tools
@@ -81,6 +83,10 @@ class ReadingToolkit(Toolkit):
         self._toolkit = toolkit
         self._fast = fast
         self._slow = slow
+
+    @cached_property
+    def expander(self) -> Expander:
+        return self._toolkit.expander
 
     def of(self, version: IndexVersion) -> Tools:
         return replace(self._toolkit.of(version), parser=self._fast, slow_parser=self._slow)

@@ -22,10 +22,10 @@ def instance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DagsterInstan
         yield instance
 
 
-def test_runs_and_pools_leave_room_for_two_sweeps_and_one_more(instance: DagsterInstance) -> None:
+def test_runs_and_pools_leave_room_for_two_sweeps_a_slow_run_and_one_more(instance: DagsterInstance) -> None:
     concurrency = instance.get_concurrency_config()
     assert concurrency.run_queue_config is not None
-    assert concurrency.run_queue_config.max_concurrent_runs == 3
+    assert concurrency.run_queue_config.max_concurrent_runs == 4
     assert concurrency.pool_config.default_pool_limit == 2
 
 
