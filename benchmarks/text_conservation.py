@@ -22,6 +22,7 @@ from primer_core.routing import PARSED
 from primer_resources.parser import convert
 from primer_resources.parser.conservation.reader import measure
 from primer_resources.parser.elements import admit_furniture, list_elements, mend
+from primer_resources.parser.ocr.config import OcrConfig
 
 PROJECT = Path(__file__).resolve().parents[1]
 CORPUS = Path(os.environ.get("PRIMER_CORPUS") or PROJECT.parent / "shared" / "corpus") / "files"
@@ -33,7 +34,7 @@ FAILURES = (RecursionError, MemoryError, ValueError, KeyError, AttributeError, T
 def weigh_file(path: Path) -> dict[str, Any] | None:
     """One document's figures; None where it is not parsed."""
     try:
-        source = convert._recognise(path, path.name, 2**31, frozenset())
+        source = convert._recognise(path, path.name, 2**31, frozenset(), OcrConfig())
         started = time.process_time()
         converted = convert._convert(source)
         mend(converted.document)

@@ -43,8 +43,8 @@ NEXT_ACTION: dict[Reason, str] = {
     Reason.CORRUPT: "open and save the file again, or remove it",
     Reason.TRUNCATED: "upload the whole file again",
     Reason.EMPTY: "nothing to index: the file holds no text, and no picture of any",
-    Reason.OCR_BELOW_BAR: "`primer review show DOC` has the pages: accept what was read right, scan again at 300 dpi, or add their language "
-    "to PRIMER_OCR_LANGUAGES",
+    Reason.OCR_BELOW_BAR: "`primer review show DOC` has the pages: accept what was read right, scan again at 300 dpi, or add "
+    "their language to PRIMER_OCR_LANGUAGES",
     Reason.OCR_UNAVAILABLE: "install tesseract-ocr (`apt-get install tesseract-ocr`), then `primer dlq retry`",
     Reason.ACL_UNREADABLE: "let the connector read the permissions and sync again",
     Reason.PARSE_TIMEOUT: "raise the parse time limit and retry, or simplify the file",

@@ -9,8 +9,8 @@ import re
 import unicodedata
 
 GARBLED_FROM = 0.3
-"""Texts with a larger share of broken words are garbled. The worst sound page of the 682 real PDF pages that this was measured on has 0.14
-(a table of contents whose dots are control characters), text of glyph numbers has 0.9 and more."""
+"""Texts with a larger share of broken words are garbled. Of 680 real PDF pages in fifteen languages the worst sound one has 0.19 (a table
+of contents whose dots are no characters), one in Korean whose fonts are half broken 0.29; text of glyph numbers has 0.9 and more."""
 
 GARBLED_FROM_WITHOUT_COMMON_WORDS = 0.1
 """The same for Latin text in which common words are missing: letters moved by one step leave 0.1 to 0.5 without a vowel."""

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, SlowTime
+from primer_core.pdf_engines import PdfEngine
 from primer_core.recognised import DEFAULT_BAR
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -98,6 +99,10 @@ class Settings(BaseSettings):
     """Documents after which a parse worker is replaced, since converters leak a little a document."""
     parse_worker_growth_mb: Annotated[int, Field(ge=64)] = 1024
     """A parse worker that holds so much more than when it was ready is replaced, whatever its number of documents."""
+    pdf_engine: PdfEngine = PdfEngine.RULES
+    """What lays PDF out: "rules", or "models", Docling's own, which must be installed."""
+    docling_artifacts: Path | None = None
+    """Folder of Docling's models (`docling-tools models download`); without it they are looked for in the hub's cache."""
     ocr_languages: Languages = ("eng",)
     """What scanned pages are written in, as Tesseract names it, joined by "+". Each costs time, and the first one wins a tie."""
     ocr_bar: Annotated[float, Field(ge=0, le=1)] = DEFAULT_BAR

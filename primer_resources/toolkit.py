@@ -44,12 +44,13 @@ class Toolkit:
         from primer_resources.embedder.model import describe_model, resolve_model
         from primer_resources.parser.ocr.config import ocr_config
         from primer_resources.parser.ocr.installation import check_languages
+        from primer_resources.parser.pdf.config import pdf_config
         from primer_resources.parser.version import parser_spec
 
         settings = self._settings
         check_languages(settings.ocr_languages)
         model = describe_model(resolve_model(settings.embedding_model), settings.chunk_max_tokens)
-        return Recipe(parser_spec(ocr_config(settings)), open_chunker(settings).spec, model)
+        return Recipe(parser_spec(ocr_config(settings), pdf_config(settings)), open_chunker(settings).spec, model)
 
     @cached_property
     def pool(self) -> WorkerPool[Any]:
@@ -87,17 +88,18 @@ class Toolkit:
         from primer_resources.embedder.cache import LanceEmbeddingCache
         from primer_resources.embedder.sentence_transformer import open_embedder
         from primer_resources.keyword_index.tantivy_index import TantivyKeywordIndex
-        from primer_resources.parser.docling_parser import DoclingParser
+        from primer_resources.parser.docling_parser import DoclingParser, check_engine
         from primer_resources.parser.ocr.config import ocr_config
+        from primer_resources.parser.pdf.config import pdf_config
         from primer_resources.vector_index.lance_index import LanceVectorIndex
 
         home, recipe = self._settings.home.resolve(), version.recipe
-        ocr, most = ocr_config(self._settings), self._settings.max_file_mb
-        pool, slow_pool = self.pool, self.slow_pool
+        ocr, pdf, most = ocr_config(self._settings), pdf_config(self._settings), self._settings.max_file_mb
+        check_engine(self.pool, pdf)
         return Tools(
-            parser=DoclingParser(pool, most, ocr, self._settings.fast_lane),
-            slow_parser=DoclingParser(slow_pool, most, ocr, self._settings.slow_time),
-            chunker=WorkerChunker(pool, self._settings),
+            parser=DoclingParser(self.pool, most, ocr, self._settings.fast_lane, pdf),
+            slow_parser=DoclingParser(self.slow_pool, most, ocr, self._settings.slow_time, pdf),
+            chunker=WorkerChunker(self.pool, self._settings),
             embedder=open_embedder(self._settings),
             cache=LanceEmbeddingCache(str(home / "embeddings"), recipe.embedding.version),
             vectors=LanceVectorIndex(str(home / "vectors"), version.name, recipe.embedding),

@@ -17,7 +17,7 @@ _OUT_OF_MEMORY = re.compile(r"bad_alloc|MemoryError|[Cc]annot allocate memory|ou
 _SYSTEM_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EIO})
 """A full or failing disk, no descriptors left: nothing that a document does."""
 
-_OURS = frozenset({"ImportError", "ModuleNotFoundError", "LocalEntryNotFoundError"})
+_OURS = frozenset({"ImportError", "ModuleNotFoundError", "LocalEntryNotFoundError", "SystemFault"})
 """A broken installation, whatever the document."""
 
 

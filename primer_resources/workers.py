@@ -59,6 +59,7 @@ class WorkerLimits:
 
     A task may take `timeout` of wall time and `cpu_time` of the processor's (None: no bound but the wall's), each with `per_megabyte`
     of its file more and at most `longest`. A worker that holds `growth_bytes` more than when it was ready is replaced.
+    `nice` is how far workers, and what they start, stand back where the processor is wanted by others (0 to 19).
     """
 
     workers: int
@@ -70,6 +71,7 @@ class WorkerLimits:
     per_megabyte: timedelta = timedelta(0)
     longest: timedelta = timedelta(hours=1)
     growth_bytes: int = 2**30
+    nice: int = 0
 
     def wall_of(self, size: int) -> timedelta:
         """Wall time that a task on a file of `size` bytes may take."""
@@ -329,6 +331,8 @@ class WorkerPool(Generic[K]):
             self._starter = ThreadPoolExecutor(max_workers=1, thread_name_prefix="primer-worker-starter")
         with theirs:
             process = self._starter.submit(launch).result()
+        if self._limits.nice:
+            psutil.Process(process.pid).nice(self._limits.nice)
         return _Worker(process, Connection(ours.detach()), stderr, deadline=self._clock() + START_SECONDS)
 
     def _discard(self, worker: _Worker[K], keep_directory: bool = False) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from statistics import median
 
 from primer_core.layout.geometry import Box, Line
-from primer_core.layout.grids import Grid, columns_of, continuation_starts, grid_of_rows, join_rows, row_groups, stack
+from primer_core.layout.grids import Grid, columns_of, continuation_starts, grid_of_rows, join_rows, row_groups, runs_on, stack
 from primer_core.layout.marks import is_contents_line, is_list_item
+from primer_core.layout.scripts import written_width
 
 LEAST_ROWS = 3
 ROW_GAP = 1.8
@@ -20,8 +21,14 @@ CELL_LETTERS = 32
 IN_PLACE = 0.85
 """Least share of the segments that stand in one column each."""
 
-SENTENCES = 0.3
-"""Greatest share of a table's cells of several words that begin with a small letter: more are lines of running text."""
+JUSTIFIED = 0.6
+"""Greatest share of a column's cells that fill it from side to side: more are lines of running text."""
+
+FILLING_LETTERS = 20
+"""Letters from which a cell that fills its column may be a line of text; figures and codes are as wide as one another too."""
+
+EDGE = 2.0
+"""Points within which a cell reaches its column's side."""
 
 GUTTER = 0.55
 """Least share of the page's lines of text beside a gutter for the page to be read in two columns."""
@@ -32,14 +39,14 @@ COLUMN_LETTERS = 28
 
 def text_columns(lines: Sequence[Line], page: Box) -> list[list[Line]]:
     """The lines by text column: two lists where a white band parts the page, with running text on both sides; else one."""
-    wide = [line for line in lines if len(line.text) >= COLUMN_LETTERS]
+    wide = [line for line in lines if written_width(line.text) >= COLUMN_LETTERS]
     if len(wide) >= 8:
         for share in (0.5, 0.48, 0.52, 0.45, 0.55, 0.4, 0.6, 0.35, 0.65):
             x = page.left + share * page.width
             left = [line for line in lines if line.box.right <= x]
             right = [line for line in lines if line.box.left >= x]
-            long_left = sum(1 for line in left if len(line.text) >= COLUMN_LETTERS)
-            long_right = sum(1 for line in right if len(line.text) >= COLUMN_LETTERS)
+            long_left = sum(1 for line in left if written_width(line.text) >= COLUMN_LETTERS)
+            long_right = sum(1 for line in right if written_width(line.text) >= COLUMN_LETTERS)
             if min(long_left, long_right) >= 4 and long_left + long_right >= GUTTER * len(wide):
                 return [left, right]
     return [list(lines)]
@@ -97,17 +104,30 @@ def _table(rows: Sequence[Sequence[Line]]) -> Grid | None:
     if len(columns) < 2:
         return None
     segments = [line for row in rows for line in row]
-    if median(len(line.text) for line in segments) > CELL_LETTERS:
+    if median(written_width(line.text) for line in segments) > CELL_LETTERS:
         return None
-    if len(columns) == 2 and sum(len(line.text) for line in segments) > 40 * len(segments):
+    if len(columns) == 2 and sum(written_width(line.text) for line in segments) > 40 * len(segments):
         return None
-    wordy = [line for line in segments if len(line.text.split()) > 1]
-    if len(wordy) > 3 and sum(1 for line in wordy if line.text[0].islower()) > SENTENCES * len(wordy):
+    if any(_is_justified(column, segments) for column in columns):
         return None
-    in_place = sum(1 for line in segments if sum(1 for left, right in columns if min(line.box.right, right) > max(line.box.left, left)) == 1)
+    if runs_on(segments):
+        return None
+    held = [sum(1 for left, right in columns if min(line.box.right, right) > max(line.box.left, left)) for line in segments]
+    in_place = sum(1 for count in held if count == 1)
     if in_place < IN_PLACE * len(segments):
         return None
     joined = join_rows(rows, continuation_starts(rows, columns))
     if len(joined) < LEAST_ROWS or sum(min(len(row), len(columns)) for row in joined) < 0.5 * len(joined) * len(columns):
         return None
     return grid_of_rows([stack(row, columns) for row in joined])
+
+
+def _is_justified(column: tuple[float, float], segments: Sequence[Line]) -> bool:
+    left, right = column
+    inside = [line for line in segments if min(line.box.right, right) > max(line.box.left, left)]
+    filling = sum(
+        1
+        for line in inside
+        if line.box.left - left <= EDGE and right - line.box.right <= EDGE and written_width(line.text) >= FILLING_LETTERS
+    )
+    return len(inside) > 3 and filling > JUSTIFIED * len(inside)

@@ -3,6 +3,7 @@
 Each line looks for the line below it; a block is a chain of lines that follow one another without a reason to part.
 """
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -161,11 +162,12 @@ def _lines_below(lines: Sequence[Line], barriers: Sequence[Box]) -> dict[int, in
     for upper, lowers in below.items():
         if len(lowers) != 1 or len(above[lowers[0]]) != 1:
             continue
-        first, second = lines[upper].box, lines[lowers[0]].box
-        if first.shared_width(second) < OVER * min(first.width, second.width):
+        over, under = lines[upper].box, lines[lowers[0]].box
+        code = lines[upper].mono and lines[lowers[0]].mono
+        if not code and over.shared_width(under) < OVER * min(over.width, under.width):
             continue
-        gap = Box(max(first.left, second.left), first.bottom, min(first.right, second.right), second.top)
-        if gap.height > 0 and any(_stands_between(barrier, gap, first, second) for barrier in barriers):
+        gap = Box(max(over.left, under.left), over.bottom, min(over.right, under.right), under.top)
+        if gap.height > 0 and any(_stands_between(barrier, gap, over, under) for barrier in barriers):
             continue
         pairs[upper] = lowers[0]
     return pairs
@@ -202,7 +204,7 @@ def _parts(block: Sequence[Line], lower: Line, after: Line | None, usual: dict[f
         return False
     if gap > CLOSE * size or gap < -0.7 * size:
         return True
-    inner = [second.box.top - first.box.bottom for first, second in zip(block, block[1:], strict=False)]
+    inner = [second.box.top - first.box.bottom for first, second in itertools.pairwise(block)]
     wont = median(inner) if inner else usual.get(upper.size, gap)
     if gap > wont + (LOOSER - 1) * max(wont, 0.0) + 0.2 * size:
         return True
@@ -219,7 +221,7 @@ def _reads_on(upper: Line, lower: Line) -> bool:
     """Whether a sentence goes on from one line to the next, whatever the type: some lines are all in italics or bold by chance."""
     if upper.mono != lower.mono:
         return False
-    return lower.text[:1].islower() and not upper.text.endswith(_ENDS) or upper.text.endswith("-")
+    return (lower.text[:1].islower() and not upper.text.endswith(_ENDS)) or upper.text.endswith("-")
 
 
 def _style(line: Line) -> tuple[bool, bool, bool]:
@@ -240,7 +242,11 @@ def _begins_paragraph(block: Sequence[Line], lower: Line, after: Line | None) ->
     size = lower.size
     if is_list_item(block[0].text):
         # What follows an item's first line hangs below its text; a line further out than its marker is no longer of it.
-        return start(lower) < start(block[0]) - 0.5 * size
+        if start(lower) < start(block[0]) - 0.5 * size:
+            return True
+        hangs = start(lower) > start(block[0]) + 0.5 * size
+        ended = end(lower) - end(upper) > SHORT * (end(lower) - start(lower)) and upper.text.endswith(_ENDS)
+        return ended and not hangs and not lower.text[:1].islower()
     stands_in = start(lower) - start(upper)
     if INDENT[0] * size <= stands_in <= INDENT[1] * size and len(block) > 1 and abs(start(upper) - start(block[-2])) < 0.5 * size:
         return after is None or start(after) - start(lower) <= -INDENT[0] * size or upper.text.endswith(_ENDS)

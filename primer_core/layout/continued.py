@@ -9,7 +9,8 @@ EDGES = 0.02
 
 @dataclass(frozen=True, slots=True)
 class TablePart:
-    """One table on one page. `lefts` is where each column begins, as a share of the page's width; `first_rows` are its upper rows' words."""
+    """One table on one page. `lefts` is where each column begins, as a share of the page's width; `first_rows` are the words of its
+    upper rows, of which `header_rows` are the header."""
 
     columns: int
     lefts: tuple[float, ...]

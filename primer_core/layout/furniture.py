@@ -27,18 +27,20 @@ LONGEST = 200
 
 _DIGITS = re.compile(r"\d+")
 _NUMBER_LINE = re.compile(
-    r"\W*(?:(?:page|seite|página|pagina|p\.)\s*)?(\d{1,4}|[ivxlc]{1,6}|[A-Z]?\d{1,3}-\d{1,4})(?:\s*(?:of|/|von|de|sur)\s*\d{1,4})?\W*", re.I
+    r"\W*(?:(?:page|seite|página|pagina|p\.)\s*)?"
+    r"(?:\d{1,4}|[ivxlc]{1,6}|[A-Z]-?\d{1,4}|\d{1,3}-\d{1,4})"
+    r"(?:\s*(?:of|/|von|de|sur)\s*\d{1,4})?\W*",
+    re.I,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class PageLine:
-    """A line of one page. `owner` says whose it is (anything that the caller knows it by)."""
+    """A line of one page."""
 
     page: int
     text: str
     box: Box
-    owner: int
 
 
 def is_page_number(text: str) -> bool:

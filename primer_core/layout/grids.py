@@ -15,6 +15,9 @@ FULL = 0.6
 """Rows with this share of the most segments of any row say where the columns are; fuller ones only, since headings span several."""
 
 
+SENTENCES = 0.3
+"""Greatest share of a table's cells of several words that begin with a small letter."""
+
 SHADOW = 0.1
 """Greatest share of the rows in which a column that is only a heading's place has words."""
 
@@ -175,9 +178,7 @@ def _without_empty(grid: Grid) -> Grid | None:
         kept_rows = [rows.index(row) for row in range(cell.row, cell.row + cell.row_span) if row in rows]
         kept_columns = [columns.index(column) for column in range(cell.column, cell.column + cell.column_span) if column in columns]
         if kept_rows and kept_columns:
-            cells.append(
-                replace(cell, row=kept_rows[0], column=kept_columns[0], row_span=len(kept_rows), column_span=len(kept_columns))
-            )
+            cells.append(replace(cell, row=kept_rows[0], column=kept_columns[0], row_span=len(kept_rows), column_span=len(kept_columns)))
     return Grid(grid.box, len(rows), len(columns), tuple(sorted(cells, key=lambda cell: (cell.row, cell.column))), grid.header_rows)
 
 
@@ -215,6 +216,12 @@ def _without_shadows(columns: list[tuple[float, float]], rows: Sequence[Sequence
 
 def _over(column: tuple[float, float], box: Box) -> bool:
     return min(column[1], box.right) > max(column[0], box.left)
+
+
+def runs_on(segments: Sequence[Line]) -> bool:
+    """Whether segments are lines of running text rather than cells: too many of those with several words begin with a small letter."""
+    wordy = [line for line in segments if len(line.text.split()) > 1]
+    return len(wordy) > 3 and sum(1 for line in wordy if line.text[0].islower()) > SENTENCES * len(wordy)
 
 
 def grid_of_rows(rows: Sequence[Sequence[Line]], header_rows: int = 1) -> Grid | None:
@@ -299,4 +306,3 @@ def continuation_starts(rows: Sequence[Sequence[Line]], columns: Sequence[tuple[
             continue
         starts.append(number)
     return starts
-

@@ -129,7 +129,7 @@ def _looks_like_heading(block: BlockFacts, page: Sequence[BlockFacts], body: flo
     if sum(char.isalpha() for char in text) < 2 or sum(char.isalpha() for char in text) < 0.4 * len(text.replace(" ", "")):
         return False
     first = next(char for char in text if char.isalpha() or char.isdigit() or not char.isspace())
-    if first.islower() or not first.isalnum() and first not in "§¿¡\"“«(":
+    if first.islower() or (not first.isalnum() and first not in '§¿¡"“«('):
         return False
     larger = block.size >= LARGER * body
     if text.endswith(_SENTENCE_ENDS) and not (larger and len(words) <= 8) and not (section_depth(text) and block.bold and len(words) <= 8):
@@ -167,7 +167,7 @@ def _led(block: BlockFacts, page: Sequence[BlockFacts]) -> BlockFacts | None:
     below = [
         other
         for other in page
-        if 0 <= other.box.middle - block.box.bottom
+        if other.box.middle - block.box.bottom >= 0
         and other.box.top - block.box.bottom <= LEADS_WITHIN * block.size
         and other.box.shared_width(block.box) > 0
         and other is not block

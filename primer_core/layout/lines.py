@@ -1,5 +1,6 @@
 """From spans to lines: what stands side by side on one baseline, near enough to be read in one go."""
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -93,7 +94,7 @@ def make_line(spans: Sequence[Span]) -> Line:
     """One line of spans that stand side by side, in whatever order they come."""
     ordered = reading_order(spans)
     text = ordered[0].text.strip()
-    for before, span in zip(ordered, ordered[1:], strict=False):
+    for before, span in itertools.pairwise(ordered):
         left, right = sorted((before, span), key=lambda member: member.box.left)
         apart = right.box.left - left.box.right > WORD_GAP * min(before.size, span.size)
         spaced = before.text[-1:].isspace() or span.text[:1].isspace()

@@ -10,7 +10,7 @@ _BULLET = re.compile(rf"[{re.escape(BULLETS)}\x80-\x9f\ue000-\uf8ff-](?=\s|$)")
 _NUMBER = re.compile(r"(?:\(?(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6}|[IVXLC]{1,6})\)|(?:\d{1,3}|[a-zA-Z]|[ivxlc]{1,6})\.|\[\d{1,3}\])(?=\s|$)")
 _SECTION = re.compile(r"(?:(?:chapter|section|part|article|appendix|annex)\s+)?(\d{1,3}(?:\.\d{1,3})*|[A-Z](?:\.\d{1,3})+)[.)]?\s+\S", re.I)
 _CAPTION = re.compile(
-    r"(?:figure|fig\.?|table|tab\.|chart|exhibit|listing|abbildung|abb\.|tabelle|tableau|figura|tabla|cuadro|tabela|그림|표|図|表)\s*"
+    r"[\[(<【]?\s?(?:figure|fig\.?|table|tab\.|chart|exhibit|listing|abbildung|abb\.|tabelle|tableau|figura|tabla|cuadro|tabela|그림|표|図|表)\s*"
     r"[(\[]?(?:\d{1,3}(?:[-.–]\d{1,3})*|[A-Z][-.]?\d{1,3}|[IVX]{1,5})[)\]]?(?P<after>\s*[.:|–—-](?=\s|$)|\s+(?=\S)|$)",
     re.I,
 )
@@ -36,7 +36,7 @@ def is_list_item(text: str) -> bool:
 
 def is_bare_bullet(text: str) -> bool:
     """Whether the text is bullets and nothing else."""
-    return all(char.isspace() or char in BULLETS or "\x80" <= char <= "\x9f" or "\ue000" <= char <= "\uf8ff" for char in text) and bool(text.strip())
+    return bool(text.strip()) and all(char.isspace() or _BULLET.match(char) for char in text)
 
 
 def is_marker_only(text: str) -> bool:

@@ -1,10 +1,11 @@
 """Tables whose rows are set off by horizontal rules only, above and below, with nothing between the columns."""
 
+import itertools
 from collections.abc import Sequence
 from statistics import median
 
 from primer_core.layout.geometry import Box, Line, union
-from primer_core.layout.grids import SNAP, Grid, columns_of, continuation_starts, grid_of_rows, join_rows, row_groups, stack
+from primer_core.layout.grids import SNAP, Grid, columns_of, continuation_starts, grid_of_rows, join_rows, row_groups, runs_on, stack
 
 ROWS_IN_COLUMNS = 0.6
 """Least share of the rows that have two segments or more: below it the rules frame running text."""
@@ -63,7 +64,7 @@ def _within(lines: Sequence[Line], top: Box, bottom: Box) -> list[Line]:
 def _runs(group: Sequence[Box], lines: Sequence[Line]) -> list[list[Box]]:
     """The rules cut wherever what stands between two of them is running text or nothing."""
     runs: list[list[Box]] = [[group[0]]]
-    for upper, lower in zip(group, group[1:], strict=False):
+    for upper, lower in itertools.pairwise(group):
         rows = row_groups(_within(lines, upper, lower))
         several = sum(1 for row in rows if len(row) > 1)
         if rows and several >= ROWS_IN_COLUMNS * len(rows):
@@ -76,7 +77,7 @@ def _runs(group: Sequence[Box], lines: Sequence[Line]) -> list[list[Box]]:
 
 
 def _table(rules: Sequence[Box], lines: Sequence[Line]) -> Grid | None:
-    strips = [row_groups(_within(lines, upper, lower)) for upper, lower in zip(rules, rules[1:], strict=False)]
+    strips = [row_groups(_within(lines, upper, lower)) for upper, lower in itertools.pairwise(rules)]
     strips = [strip for strip in strips if strip]
     rows = [row for strip in strips for row in strip]
     columns = columns_of(rows)
@@ -90,6 +91,8 @@ def _table(rules: Sequence[Box], lines: Sequence[Line]) -> Grid | None:
             starts.append(at)
             at += len(strip)
         header = 1
+    elif runs_on([line for row in rows for line in row]):
+        return None
     else:
         header_lines = len(strips[0]) if len(strips) > 1 else 1
         body = continuation_starts(rows[header_lines:], columns) if len(rows) > header_lines else []

@@ -36,6 +36,13 @@ def has_letter_from_the_right(text: str) -> bool:
     return any(ord(char) >= 0x590 and unicodedata.bidirectional(char) in RTL_CLASSES for char in text)
 
 
+def written_width(text: str) -> int:
+    """How many Latin letters take the room of a text: East Asian ones count twice."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
 def is_unspaced(char: str) -> bool:
     """Whether the character is of a script that is written without spaces between words."""
     code = ord(char)

@@ -56,9 +56,9 @@ class HitDocument:
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document in one index version. `container` is the path of the mail or archive that it is a member of. `pages_to_review` counts the pages that are not indexed until a person lets them through.
-    `text_kept` is the share (0 to 1) of its words that parsing kept or that `text_losses` (name → words) accounts for; None where it is
-    not parsed or where nobody could count."""
+    """One document in one index version. `container` is the path of the mail or archive that it is a member of. `pages_to_review` counts
+    the pages that are not indexed until a person lets them through. `text_kept` is the share (0 to 1) of its words that parsing kept or
+    that `text_losses` (name → words) accounts for; None where it is not parsed or where nobody could count."""
 
     doc_id: str
     uri: str

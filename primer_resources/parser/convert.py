@@ -19,6 +19,7 @@ from primer_resources.parser.engines.office import read_office
 from primer_resources.parser.engines.source import Converted, Source
 from primer_resources.parser.ocr.config import OcrConfig
 from primer_resources.parser.ocr.read_image import read_image
+from primer_resources.parser.pdf.config import PdfConfig
 from primer_resources.parser.pdf.read import read_pdf
 from primer_resources.parser.sniffing import sniff_file
 
@@ -29,13 +30,13 @@ def prepare() -> None:
     """What a worker does once before its first document: the imports above are all of it."""
 
 
-def parse(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig) -> Answer:
+def parse(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig, pdf: PdfConfig) -> Answer:
     """Parse the file at `path`; the result lies in `directory` unless the answer is a fault. Pages to review lie there in either case.
 
     Raises whatever a library raises that is no clear fault of the document; the parent judges that.
     """
     try:
-        source = _recognise(path, name, max_bytes, accepted_pages, ocr)
+        source = _recognise(path, name, max_bytes, accepted_pages, ocr, pdf)
         converted = _convert(source)
         write_reviews(directory, converted.reviews)
         mend(converted.document)
@@ -57,7 +58,7 @@ def parse(directory: Path, path: Path, name: str, max_bytes: int, accepted_pages
     return Answer(pages=converted.pages, kept=measure(path, source.format, converted.document, elements, reviewed))
 
 
-def _recognise(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig) -> Source:
+def _recognise(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[int], ocr: OcrConfig, pdf: PdfConfig) -> Source:
     size = path.stat().st_size
     if size > max_bytes:
         raise DocumentFault(Reason.TOO_LARGE, f"{name} has {size:,} bytes, more than {max_bytes:,}; split it, or raise PRIMER_MAX_FILE_MB")
@@ -73,7 +74,7 @@ def _recognise(path: Path, name: str, max_bytes: int, accepted_pages: frozenset[
         raise DocumentFault(
             Reason.UNSUPPORTED_FORMAT, f"{name} is {sniffed.format.value.replace('_', ' ')} ({sniffed.mime}), which is not read"
         )
-    return Source(path, name, sniffed.format, accepted_pages, ocr)
+    return Source(path, name, sniffed.format, accepted_pages, ocr, pdf)
 
 
 def _convert(source: Source) -> Converted:

@@ -4,10 +4,11 @@ from importlib.metadata import version
 
 from primer_core.recipe import ParserSpec
 from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.pdf.config import PdfConfig
 
 ENGINE = "docling"
 
-RULES = 2
+RULES = 3
 """Raised whenever a change in this package changes the output for any document: decoding, mending, what is kept or dropped."""
 
 _LIBRARIES = (
@@ -30,7 +31,6 @@ _LIBRARIES = (
 )
 
 _OPTIONS = (
-    "pdf=rules",
     "html=sentences-before-heading",
     "pages=front-matter,template-codes",
     "md=title-from-front-matter",
@@ -44,7 +44,7 @@ _OPTIONS = (
 )
 
 
-def parser_spec(ocr: OcrConfig) -> ParserSpec:
-    """The spec of the parser as installed, with what the deployment chose about OCR."""
+def parser_spec(ocr: OcrConfig, pdf: PdfConfig) -> ParserSpec:
+    """The spec of the parser as installed, with what the deployment chose about OCR and PDF."""
     libraries = (f"{name}={version(name)}" for name in _LIBRARIES)
-    return ParserSpec(ENGINE, ";".join((f"rules={RULES}", *libraries, *_OPTIONS, *ocr.options)))
+    return ParserSpec(ENGINE, ";".join((f"rules={RULES}", *libraries, *_OPTIONS, *pdf.options, *ocr.options)))

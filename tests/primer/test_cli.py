@@ -265,7 +265,7 @@ def test_ci_materialises_through_dagsters_own_command(home: Path, tmp_path: Path
     assert run(other, "init").returncode == 0
     assert run(other, "source", "add", str(home.parent / "samples")).returncode == 0
     environment = {**os.environ, "PRIMER_HOME": str(other), "DAGSTER_HOME": str(other / "dagster"), "PRIMER_BUCKETS": "2"}
-    grid = "parsed_elements,chunks,embeddings,vector_index,keyword_index,indexed_documents"
+    grid = "parsed_elements,slow_parsed_elements,chunks,embeddings,vector_index,keyword_index,indexed_documents"
     for assets, partition in (("source_documents", "samples"), (grid, "00|v1"), (grid, "01|v1")):
         command = [sys.executable, "-m", "dagster", "asset", "materialize", "-m", "primer.definitions"]
         done = subprocess.run(

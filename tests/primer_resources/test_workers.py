@@ -83,7 +83,7 @@ def test_each_bad_end_belongs_to_its_own_task_and_the_batch_goes_on(make_pool: A
     for number, (key, (function, args)) in enumerate(bad.items()):
         tasks += [(f"good {number}", poison.double, (number,)), (key, function, args), (f"good too {number}", poison.double, (number,))]
 
-    ends = run(make_pool(timeout=4.0, memory_mb=512), *tasks)
+    ends = run(make_pool(timeout=10.0, memory_mb=512), *tasks)
 
     assert len(ends) == len(tasks)
     for number in range(len(bad)):

@@ -7,6 +7,8 @@ all that follows are the real ones.
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import timedelta
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from primer_resources.workers import Call, WorkerPool
 from tests.deployment import Deployment
 
 OCR_SCALE = 300 / 72
+PATIENCE = timedelta(minutes=10)
 
 
 def begun(gate: Path) -> Path:
@@ -28,14 +31,13 @@ def begun(gate: Path) -> Path:
     return gate.with_suffix(".begun")
 
 
-def render_until(_directory: Path, path: Path, gate: Path) -> int:
-    """What OCR does before it reads, over and over, until the gate is there. Returns how many pages were rendered."""
+def render_until(_directory: Path, path: Path, gate: Path, most: float) -> int:
+    """What OCR does before it reads, over and over, until the gate is there or enough is done. Returns how many pages were rendered."""
     rendered = 0
     with pypdfium2.PdfDocument(path) as pdf:
-        while not gate.exists():
+        while rendered < most and not gate.exists():
             pdf[rendered % len(pdf)].render(scale=OCR_SCALE).close()
             rendered += 1
-            begun(gate).touch()
     return rendered
 
 
@@ -53,9 +55,14 @@ class LongScan:
 
     def parse_many(self, requests: Iterable[ParseRequest]) -> Iterator[ParseOutcome]:
         for request in requests:
-            for finished in self._pool.run([Call(request, render_until, (request.path.absolute(), self._gate))]):
-                assert finished.value, finished
+            self._render(request, most=1)
+            begun(self._gate).touch()  # by this process, once the worker is warm: a worker may write nowhere but in its own folder
+            self._render(request, most=inf)
             yield from self._parser.parse_many([request])
+
+    def _render(self, request: ParseRequest, most: float) -> None:
+        for finished in self._pool.run([Call(request, render_until, (request.path.absolute(), self._gate, most), timeout=PATIENCE)]):
+            assert finished.value, finished
 
 
 class LongScanToolkit(Toolkit):

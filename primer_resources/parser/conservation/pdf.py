@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pypdfium2
 
+from primer_core.garbled import is_garbled
 from primer_resources.parser.conservation.reader import SourceText
 
 _HYPHENATED = re.compile("(?<=\\w)(?:\x02|\ufffe|-\r?\n)\\s*(?=\\w)")
@@ -19,7 +20,8 @@ _LEAST_SHARE = 0.2
 
 
 def read_pdf(path: Path, pages_apart: frozenset[int]) -> SourceText | None:
-    """The text of each page; running headers and footers are losses, and so are `pages_apart` (counted from 1) as a whole."""
+    """The text of each page. Running headers and footers are losses, and as a whole so are pages whose text layer is broken (they are
+    read by OCR) and `pages_apart` (counted from 1), which wait for a review."""
     found = SourceText()
     pages: list[list[str]] = []
     try:
@@ -31,7 +33,10 @@ def read_pdf(path: Path, pages_apart: frozenset[int]) -> SourceText | None:
                 text_page.close()
                 page.close()
                 if number + 1 in pages_apart:
-                    found.lose("text layer of pages that were not read by it", text)
+                    found.lose("pages in review", text)
+                    continue
+                if is_garbled(text):
+                    found.lose("broken text layers", text)
                     continue
                 lines = _HYPHENATED.sub("", text).splitlines()
                 pages.append([line.strip() for line in lines if line.strip()])

@@ -30,7 +30,7 @@ def measure(
 ) -> Conservation | None:
     """How much of the file's text is in the elements; None where the independent reader cannot read the file.
 
-    `pages_apart` are pages of a PDF whose text layer is not what the elements are to be held against (in review, or read by OCR).
+    `pages_apart` are pages of a PDF that wait for a review, so that their text is in no element.
     """
     source = read_source(path, format_, pages_apart)
     if source is None:

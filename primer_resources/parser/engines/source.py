@@ -11,20 +11,26 @@ from docling_core.types.doc import DoclingDocument
 from primer_core.reviews import ReviewPage
 from primer_core.routing import Format
 from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.pdf.config import PdfConfig
 
 _HASH = re.compile(r"(?:document|file)(?: with hash)? [0-9a-f]{64}")
+
+
+_OCR, _PDF = OcrConfig(), PdfConfig()
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """One file to convert: where its bytes are, the document's own name (for messages), what it is, the pages that a person let
-    through, how pages are read by OCR, and a name that cannot mislead (made of the format, so that the same content gives the same output whatever it is called)."""
+    through, how pages are read by OCR, what lays PDF out, and a name that cannot mislead (made of the format, so that the same content
+    gives the same output whatever it is called)."""
 
     path: Path
     name: str
     format: Format
     accepted_pages: frozenset[int] = frozenset()
-    ocr: OcrConfig = OcrConfig()
+    ocr: OcrConfig = _OCR
+    pdf: PdfConfig = _PDF
 
     @property
     def plain_name(self) -> str:

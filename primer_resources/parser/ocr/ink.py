@@ -24,6 +24,9 @@ CONTRAST = 20
 SURROUNDINGS = 12
 """Radius in pixels of the surroundings that ink is compared with; a shadow over half of the page is wider."""
 
+GRAINY_FROM = 5
+"""Grey levels by which half of the pixels or more differ from the middle one of their neighbours on a grainy page. Clean paper has 0."""
+
 MAX_SKEW = 15.0
 """Degrees. Beyond it a page is turned, not skewed."""
 
@@ -81,6 +84,14 @@ def find_ink(image: Image.Image) -> Ink:
     small = image if scale == 1.0 else image.resize((round(image.width / scale), round(image.height / scale)), Image.Resampling.BOX)
     around = np.asarray(small.filter(ImageFilter.BoxBlur(SURROUNDINGS)), dtype=np.int16)
     return Ink(np.asarray(small, dtype=np.int16) < around - CONTRAST, scale)
+
+
+def is_grainy(image: Image.Image) -> bool:
+    """Whether a grey page picture is grainy all over, as copies of copies and photographs by night are. Looks at its middle only."""
+    width, height = image.size
+    middle = image.crop((2 * width // 5, 2 * height // 5, 3 * width // 5, 3 * height // 5))
+    smooth = np.asarray(middle.filter(ImageFilter.MedianFilter(3)), dtype=np.int16)
+    return bool(np.median(np.abs(np.asarray(middle, dtype=np.int16) - smooth)) >= GRAINY_FROM)
 
 
 def skew_of(ink: Ink) -> float:

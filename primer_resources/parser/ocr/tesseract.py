@@ -11,7 +11,7 @@ from PIL import Image
 
 from primer_core.recognised import Word
 
-READ_SECONDS = 120
+READ_SECONDS = 60
 """Wall time of one reading. A full page takes 3 CPU seconds; one that takes longer than this is noise that looks like letters."""
 
 

@@ -1,6 +1,6 @@
 """Joining a table with its continuation on the next page, in the finished document."""
 
-from docling_core.types.doc import ContentLayer, DocItem, DoclingDocument, PictureItem, TableCell, TableItem
+from docling_core.types.doc import ContentLayer, DocItem, DoclingDocument, NodeItem, PictureItem, TableCell, TableItem
 
 from primer_core.layout.continued import TablePart, goes_on, repeated_rows
 
@@ -10,11 +10,13 @@ HEADER_ROWS_LOOKED_AT = 4
 def join_continued_tables(document: DoclingDocument) -> None:
     """Append each table that goes on with the one before it, across a page break and nothing but pictures, to that one."""
     items = [item for item, _ in document.iterate_items(included_content_layers={ContentLayer.BODY}) if isinstance(item, DocItem)]
-    spent: list[TableItem] = []
+    spent: list[NodeItem] = []
     first: TableItem | None = None
     for item in items:
         if isinstance(item, PictureItem) and not item.captions:
             continue
+        if first is not None and item.parent is not None and item.parent.cref == first.self_ref:
+            continue  # its caption
         if not isinstance(item, TableItem):
             first = None
             continue

@@ -76,12 +76,12 @@ def take_out_running_lines(pages: Sequence[Page], assembler: PageAssembleModel) 
     for page in pages:
         for element in _texts(page):
             for number, cell in enumerate(element.cluster.cells):
-                lines.append(PageLine(page.page_no, cell.text, box_of(cell.rect.to_bounding_box()), len(places)))
+                lines.append(PageLine(page.page_no, cell.text, box_of(cell.rect.to_bounding_box())))
                 places.append((element, number))
     heights = {page.page_no: page.size.height for page in pages if page.size is not None}
     running = running_lines(lines, heights)
     tables = any(element.label in _GRAPHICS for page in pages if page.assembled for element in page.assembled.elements)
-    if not running or len(running) == len(lines) and not tables:
+    if not running or (len(running) == len(lines) and not tables):
         return
     by_element: defaultdict[int, set[int]] = defaultdict(set)
     for position in running:

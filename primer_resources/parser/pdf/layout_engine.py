@@ -18,6 +18,7 @@ from primer_resources.parser.ocr.docling_engine import kind_of
 from primer_resources.parser.pdf.cells import docling_box
 from primer_resources.parser.pdf.options import RuleLayoutOptions
 
+
 class RuleLayoutModel(BaseLayoutModel):
     """Marks the pages for OCR."""
 

@@ -13,6 +13,7 @@ from docling.datamodel.pipeline_options import (
 MAX_WAITING_PAGES = 4
 """Decoded pages that docling-parse may hold ahead: the default queue took 3.2 GB on 240 pages, this one 1 GB at the same speed."""
 
+
 class RuleLayoutOptions(BaseLayoutOptions):
     """Chooses RuleLayoutModel."""
 
@@ -48,8 +49,8 @@ def bounded(options: ThreadedPdfPipelineOptions) -> ThreadedPdfPipelineOptions:
     return options
 
 
-def backend_options() -> ThreadedDoclingParseBackendOptions:
-    """Options of the PDF reader: one thread, few pages ahead, no picture of any page."""
+def backend_options(pictures: bool = False) -> ThreadedDoclingParseBackendOptions:
+    """Options of the PDF reader: one thread, few pages ahead; a picture of each page only for models, which look at it."""
     return ThreadedDoclingParseBackendOptions.model_validate(
-        {"parser_threads": 1, "max_concurrent_results": MAX_WAITING_PAGES, "render_pages": False, "include_bitmap_images": False}
+        {"parser_threads": 1, "max_concurrent_results": MAX_WAITING_PAGES, "render_pages": pictures, "include_bitmap_images": False}
     )

@@ -12,7 +12,7 @@ from docling_core.types.doc.page import TextCell
 from primer_core.layout.blocks import Block, build_blocks
 from primer_core.layout.figures import drawings, holds_labels, lines_inside
 from primer_core.layout.geometry import Box, Line, union
-from primer_core.layout.grids import row_groups
+from primer_core.layout.grids import Grid, row_groups
 from primer_core.layout.lines import join_spans
 from primer_core.layout.marks import is_bare_bullet
 from primer_resources.parser.pdf.cells import box_of, cell_of, docling_box, is_turned, spans_of
@@ -69,7 +69,9 @@ def lay_out(page: Page) -> list[Cluster]:
     blocks = build_blocks([line for line in lines if id(line) not in labels], [*inside, *pictures])
     clusters: list[Cluster] = []
     found: list[tuple[int, Cluster]] = [(block.order, _text(block, cells)) for block in blocks if not is_bare_bullet(block.text)]
-    found += [(_first(cells, grid.box), GridCluster(id=0, label=DocItemLabel.TABLE, bbox=docling_box(grid.box), grid=grid)) for grid in grids]
+    found += [
+        (_first(cells, grid.box), GridCluster(id=0, label=DocItemLabel.TABLE, bbox=docling_box(grid.box), grid=grid)) for grid in grids
+    ]
     found += [(held[0].order, _labels(held, cells)) for _, held in labelled if held]
     found += [(len(cells), Cluster(id=0, label=DocItemLabel.PICTURE, bbox=docling_box(box))) for box in figures]
     found += [(order, cluster) for order, cluster in _turned(cells)]
@@ -95,7 +97,9 @@ def _pictures(page: Page, whole: Box) -> list[Box]:
     kept: list[Box] = []
     boxes = (_cut(box_of(box), whole) for box in page._backend.get_bitmap_rects())
     for box in sorted(boxes, key=lambda box: -box.area):
-        if SMALLEST_PICTURE * whole.area < box.area < BACKGROUND * whole.area and not any(box.share_inside(other) > INSIDE for other in kept):
+        if SMALLEST_PICTURE * whole.area < box.area < BACKGROUND * whole.area and not any(
+            box.share_inside(other) > INSIDE for other in kept
+        ):
             kept.append(box)
     return kept
 
@@ -116,6 +120,10 @@ def _text(block: Block, cells: Sequence[TextCell]) -> TextCluster:
         italic=block.italic,
         mono=block.mono,
     )
+
+
+def _table(grid: Grid) -> GridCluster:
+    return GridCluster(id=0, label=DocItemLabel.TABLE, bbox=docling_box(grid.box), grid=grid)
 
 
 def _labels(lines: Sequence[Line], cells: Sequence[TextCell]) -> TextCluster:

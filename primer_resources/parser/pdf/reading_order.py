@@ -11,7 +11,6 @@ from docling_core.types.doc import DocItemLabel, DoclingDocument
 
 from primer_core.layout.scripts import runs_from_the_right
 
-
 _RUNNING = (DocItemLabel.PAGE_HEADER, DocItemLabel.PAGE_FOOTER)
 
 LONG_ENOUGH = 100
@@ -77,21 +76,23 @@ def _stretch(elements: Sequence[PageElement]) -> list[PageElement]:
 
     A centred title narrower than the left column's indent would otherwise be no neighbour of it, and be read after it.
     """
-    gutters = [
-        (left.r, right.l)
-        for left in elements
-        for right in elements
-        if left.r < right.l and min(left.t, right.t) - max(left.b, right.b) > 0 and left.label not in _RUNNING and right.label not in _RUNNING
-    ]
+    body = [element for element in elements if element.label not in _RUNNING]
+    gutters = [(left.r, right.l) for left in body for right in body if left.r < right.l and min(left.t, right.t) - max(left.b, right.b) > 0]
     if not gutters:
         return list(elements)
+    between = max(left for left, _ in gutters), min(right for _, right in gutters)
     least, most = min(element.l for element in elements), max(element.r for element in elements)
     shown = []
     for element in elements:
-        beside = any(min(element.t, other.t) - max(element.b, other.b) > 0 for other in elements if other.cid != element.cid)
         across = any(element.l <= left and right <= element.r for left, right in gutters)
-        shown.append(element.model_copy(update={"l": least, "r": most}) if across and not beside else element)
+        across = across or between[0] <= (element.l + element.r) / 2 <= between[1]
+        shown.append(element.model_copy(update={"l": least, "r": most}) if across and _alone(element, elements) else element)
     return shown
+
+
+def _alone(element: PageElement, elements: Sequence[PageElement]) -> bool:
+    """Whether nothing stands beside an element."""
+    return not any(min(element.t, other.t) - max(element.b, other.b) > 0 for other in elements if other.cid != element.cid)
 
 
 def _mirror(element: PageElement) -> PageElement:

@@ -1,62 +1,84 @@
+"""Scores agree with the plain definitions, and say what they claim to say."""
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from primer_core.elements import Element, ElementKind
-from primer_core.quality.scores import Truth, read_text, score, score_pages
+from primer_core.quality.characters import character_error_rate, edit_distance
+from primer_core.quality.order import common_subsequence, order_score, word_recall
+from primer_core.quality.tables import markdown_tables, table_f1, tables_f1
+from primer_core.quality.words import plain_text
 
-TABLE = "| Part | Qty |\n| --- | --- |\n| Bolt | 37 |"
-
-
-def element(text: str, kind: ElementKind = ElementKind.PARAGRAPH, page: int = 1) -> Element:
-    return Element(0, kind, text, None, page)
-
-
-def test_the_same_words_without_marks_are_a_perfect_reading_of_markdown() -> None:
-    read = [element("Stores", ElementKind.HEADING), element("Bolts and nuts."), element(TABLE, ElementKind.TABLE)]
-    scores = score(read, Truth(f"## Stores\n\n**Bolts** and nuts.\n\n{TABLE}", is_markdown=True))
-    assert (scores.order, scores.recall, scores.tables, scores.cer) == (1, 1, 1, None)
+short = st.text(alphabet="abc", max_size=12)
+rows = st.lists(st.lists(st.sampled_from(["", "a", "b", "1", "2"]), min_size=1, max_size=4), max_size=4)
 
 
-def test_where_a_link_of_the_truth_leads_is_no_text_in_paragraphs_and_in_cells() -> None:
-    link = "[Bolt](https://example.org/a_(b)?c=1)"
-    truth = Truth(f"See {link}.\n\n| Part |\n| --- |\n| {link} |", is_markdown=True)
-    scores = score([element("See Bolt."), element("| Part |\n| --- |\n| Bolt |", ElementKind.TABLE)], truth)
-    assert (scores.order, scores.tables) == (1, 1)
+def slow_subsequence(first: str, second: str) -> int:
+    best = [[0] * (len(second) + 1) for _ in range(len(first) + 1)]
+    for i, one in enumerate(first):
+        for j, other in enumerate(second):
+            best[i + 1][j + 1] = best[i][j] + 1 if one == other else max(best[i][j + 1], best[i + 1][j])
+    return best[-1][-1]
 
 
-def test_paragraphs_out_of_order_lower_the_order_and_not_the_recall() -> None:
-    scores = score([element("three four"), element("one two")], Truth("one two three four", is_markdown=False))
-    assert scores.order == 0.5
-    assert scores.recall == 1
+def slow_distance(first: str, second: str) -> int:
+    row = list(range(len(second) + 1))
+    for i, one in enumerate(first, start=1):
+        before, row = row, [i]
+        for j, other in enumerate(second, start=1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (one != other)))
+    return row[-1]
 
 
-def test_a_table_that_the_truth_has_not_is_a_fault_and_no_table_on_either_side_is_none() -> None:
-    assert score([element(TABLE, ElementKind.TABLE)], Truth("Part Qty Bolt 37", is_markdown=True)).tables == 0
-    assert score([element("words")], Truth("words", is_markdown=True)).tables is None
+@given(short, short)
+def test_the_bit_parallel_forms_agree_with_the_tables(first: str, second: str) -> None:
+    assert common_subsequence(first, second) == slow_subsequence(first, second)
+    assert edit_distance(first, second) == slow_distance(first, second)
 
 
-def test_plain_truth_counts_letters_and_leaves_out_the_bars_of_a_table() -> None:
-    scores = score([element("Stock:"), element(TABLE, ElementKind.TABLE)], Truth("Stock: Part Qty Bolt 31", is_markdown=False))
-    assert scores.cer == pytest.approx(1 / 23)
-    assert scores.tables is None
+@given(st.text(max_size=60))
+def test_a_text_agrees_with_itself(text: str) -> None:
+    assert order_score(text, text) == word_recall(text, text) == 1.0
+    assert character_error_rate(text, text) == 0.0
 
 
-def test_bars_and_stars_of_the_document_itself_count_where_the_truth_is_plain() -> None:
-    assert score([element("a | b * c")], Truth("a | b * c", is_markdown=False)).cer == 0
+def test_order_falls_with_words_out_of_place_missing_and_too_many() -> None:
+    truth = "one two three four"
+    assert order_score("One, two; three four!", truth) == 1.0
+    assert order_score("three four one two", truth) == 0.5
+    assert order_score("one two", truth) == pytest.approx(2 / 3)
+    assert order_score("one two three four five six seven eight", truth) == pytest.approx(2 / 3)
+    assert word_recall("four three two one", truth) == 1.0
 
 
-def test_each_page_is_held_against_its_own_part_of_the_truth() -> None:
-    pages = {1: [element("one two three four")], 2: [element("eight seven six five")], 3: [element("nine ten")]}
-    scored = score_pages(pages, Truth("one two three four five six seven eight nine ten", is_markdown=False))
-    assert [page.page for page in scored] == [1, 2, 3]
-    assert scored[0].order == scored[2].order == 1
-    assert scored[1].order < 0.5
-    assert scored[1].truth == "five six seven eight"
+def test_character_errors_fold_white_space_only() -> None:
+    assert character_error_rate("a  b\nc", "a b c") == 0.0
+    assert character_error_rate("abX", "abc") == pytest.approx(1 / 3)
+    assert character_error_rate("", "abc") == 1.0
+    assert character_error_rate("abc", "") == 1.0
 
 
-def test_the_truth_of_the_only_page_is_shown_as_it_stands() -> None:
-    (page,) = score_pages({3: [element("Title body")]}, Truth("# Title\n\nbody", is_markdown=True))
-    assert (page.page, page.order, page.truth) == (3, 1, "# Title\n\nbody")
+@given(rows)
+def test_a_table_agrees_with_itself(table: list[list[str]]) -> None:
+    assert table_f1(table, table) == 1.0
+    assert tables_f1([table], [table]) == 1.0
 
 
-def test_what_was_read_keeps_its_paragraphs() -> None:
-    assert read_text([element("one"), element("two")]) == "one\n\ntwo"
+def test_a_cell_in_the_wrong_row_is_wrong() -> None:
+    truth = [["part", "qty"], ["bolt", "7"], ["nut", "9"]]
+    assert table_f1([["part", "qty"], ["bolt", "9"], ["nut", "7"]], truth) == pytest.approx(8 / 12)
+    assert table_f1([["part", "qty"], ["nut", "9"], ["bolt", "7"]], truth) == pytest.approx(8 / 12)
+    assert table_f1([["part qty"], ["bolt 7"]], truth) == 0.0
+
+
+def test_tables_are_paired_with_what_is_most_like_them_and_false_ones_count() -> None:
+    one, other = [["a", "b"], ["1", "2"]], [["c", "d"], ["3", "4"]]
+    assert tables_f1([other, one], [one, other]) == 1.0
+    assert tables_f1([one, other], [one]) == pytest.approx(2 / 3)
+    assert tables_f1([], [one]) == 0.0
+
+
+def test_markdown_is_read_as_it_is_written() -> None:
+    text = "# Head\n\n| a | b \\| c |\n| --- | - |\n| 1 |  |\n\n- item\n"
+    assert markdown_tables(text) == [[["a", "b | c"], ["1", ""]]]
+    assert plain_text(text).split() == ["Head", "a", "b", "c", "1", "item"]

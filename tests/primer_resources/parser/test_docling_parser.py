@@ -19,6 +19,7 @@ from primer_core.failures import Reason, SystemFault
 from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.docling_parser import PREPARE, DoclingParser, judge
 from primer_resources.parser.ocr.config import OcrConfig
+from primer_resources.parser.pdf.config import PdfConfig
 from primer_resources.parser.version import parser_spec
 from primer_resources.workers import Call, WorkerLimits, WorkerPool
 
@@ -220,7 +221,7 @@ def test_each_fault_has_its_reason_and_names_the_document(parse: Parse, make: An
         "bare.html": (b"<html><body></body></html>", Reason.EMPTY),
         "photo.jpg": (b"\xff\xd8\xff\xe0 picture", Reason.TRUNCATED),
         "film.gif": (b"GIF89a picture", Reason.UNSUPPORTED_FORMAT),
-        "stuff.zip": (make.zip(a=b"words"), Reason.UNSUPPORTED_FORMAT),
+        "stuff.zip": (make.zip(a=b"words"), None),
         "huge.txt": (b"words " * 400_000, Reason.TOO_LARGE),
         "bomb.docx": (make.rezip(whole, lambda name, part: bytes(40 * 2**20) if name == "word/document.xml" else part), Reason.TOO_LARGE),
         "deep.html": (b"<ul><li>x" * 2_000, None),
@@ -263,7 +264,7 @@ def test_the_batch_around_an_endless_document_is_parsed(make: Any, tmp_path: Pat
 
 
 def test_each_bad_end_of_a_worker_has_its_reason(poison: Any, tmp_path: Path) -> None:
-    limits = WorkerLimits(2, 2**29, 100, timedelta(seconds=4))
+    limits = WorkerLimits(2, 2**29, 100, timedelta(seconds=10))
     ends = {
         "hangs": (poison.hang_in_c, (), Reason.PARSE_TIMEOUT),
         "leaves": (poison.leave, (0,), Reason.PARSE_CRASH),
@@ -300,7 +301,7 @@ def test_the_spec_names_what_shapes_the_output_and_imports_nothing_heavy() -> No
         "assert not {'docling', 'docling_core', 'torch', 'lxml'} & set(sys.modules), 'heavy'"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == parser_spec(OcrConfig()).version
+    assert found.stdout.strip() == parser_spec(OcrConfig(), PdfConfig()).version
     for name in ("docling-slim=", "docling-core=", "docling-parse=", "rules=", "pdf="):
         assert name in found.stdout
 

@@ -7,6 +7,7 @@ The suite parses a few dozen. A full run, with its figures by format and end, is
 The seed is fixed (`--fuzz-seed`), so a run can be repeated; a failing input is written to the folder that the message names.
 """
 
+import io
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,15 +18,16 @@ from typing import Any
 
 import psutil
 import pytest
+from PIL import Image, ImageDraw
 
 from primer_core.failures import Reason
 from primer_resources.parser.base import ParseOutcome, ParseRequest
-from primer_resources.parser.docling_parser import PREPARE, DoclingParser
+from primer_resources.parser.docling_parser import PREPARE, PROGRAMS, DoclingParser
 from primer_resources.workers import WorkerLimits, WorkerPool
 from tests.conftest import CORPUS
 from tests.primer_resources.parser.mutations import PLAIN, ZIPPED
 
-FORMATS = ("docx", "pptx", "xlsx", "pdf", "html", "md", "eml", "csv", "txt")
+FORMATS = ("docx", "pptx", "xlsx", "pdf", "html", "md", "eml", "csv", "txt", "png")
 LARGEST = 60_000
 """Bytes of an original: damage is damage, and small files are read quickly."""
 
@@ -36,7 +38,7 @@ SLACK = 20.0
 
 EXPECTED = {
     *(Reason.CORRUPT, Reason.TRUNCATED, Reason.EMPTY, Reason.ENCRYPTED, Reason.UNSUPPORTED_FORMAT, Reason.TOO_LARGE),
-    *(Reason.INCOMPLETE, Reason.OCR_BELOW_BAR, Reason.PARSE_TIMEOUT, Reason.PARSE_MEMORY, Reason.PARSE_CRASH),
+    *(Reason.INCOMPLETE, Reason.OCR_BELOW_BAR, Reason.PARSE_TIMEOUT, Reason.PARSE_MEMORY, Reason.PARSE_CRASH, Reason.OCR_UNAVAILABLE),
 }
 
 
@@ -53,6 +55,7 @@ def originals(make: Any) -> dict[str, list[bytes]]:
         "md": [text],
         "eml": [make.eml("Lunch", "At noon.\n\nBring bread.", html="<p>At noon.</p>", attachment="menu.bin")],
         "csv": [b"part;qty\nbolt;0037\n" * 10],
+        "png": [picture()],
         "txt": [b"First line\nsecond line\n\nNext paragraph\fNew page"],
     }
     for path in sorted((CORPUS / "files").rglob("*")):
@@ -60,6 +63,15 @@ def originals(make: Any) -> dict[str, list[bytes]]:
         if suffix in found and path.is_file() and 0 < path.stat().st_size <= LARGEST:
             found[suffix].append(path.read_bytes())
     return found
+
+
+def picture() -> bytes:
+    """A small scan of two lines."""
+    out = io.BytesIO()
+    with Image.new("L", (600, 200), "white") as scan:
+        ImageDraw.Draw(scan).text((20, 40), "Page one of the lease\nwords and more words", fill="black", font_size=32)
+        scan.save(out, "PNG")
+    return out.getvalue()
 
 
 def damaged(make: Any, folder: Path, count: int, seed: int) -> Iterator[ParseRequest]:
@@ -96,7 +108,7 @@ def test_damaged_files_end_well(make: Any, tmp_path: Path, monkeypatch: pytest.M
     inputs.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(root))
     count, seed = request.config.getoption("--fuzz-inputs"), request.config.getoption("--fuzz-seed")
-    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(1, 4 * 2**30, 100, TIMEOUT, cpu_time=CPU_TIME), PREPARE)
+    pool: WorkerPool[Any] = WorkerPool(WorkerLimits(1, 4 * 2**30, 100, TIMEOUT, cpu_time=CPU_TIME), PREPARE, PROGRAMS)
     ends: Counter[tuple[str, str]] = Counter()
     wrong: list[str] = []
     seen: Counter[str] = Counter()

@@ -1,5 +1,6 @@
 """Tables whose cells are ruled on all sides, with pdfplumber's rules from edges to cells."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,7 +68,7 @@ def _outer_sides(across: Sequence[Box], down: Sequence[Box], page: Box) -> list[
     sides = []
     for group in rule_groups(across, page):
         left, right = group[0].left, group[0].right
-        for upper, lower in zip(group, group[1:], strict=False):
+        for upper, lower in itertools.pairwise(group):
             between = [
                 line
                 for line in down
@@ -92,6 +93,6 @@ def _grid(boxes: Sequence[Box], words: Sequence[Span]) -> Grid | None:
         return None
     longest = max(len(cell.text) for cell in grid.cells)
     total = sum(len(word.text) for word in words)
-    if longest > LONGEST_CELL or longest > WHOLE_PAGE * total and longest > 400:
+    if longest > LONGEST_CELL or (longest > WHOLE_PAGE * total and longest > 400):
         return None
     return grid

@@ -1,5 +1,6 @@
 """OCR in the worker pool: Tesseract may be started there, LibreOffice may not, and no Tesseract outlives its worker."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -10,23 +11,33 @@ from primer_core.failures import Reason
 from primer_resources.parser.base import ParseRequest
 from primer_resources.parser.docling_parser import PROGRAMS, DoclingParser, open_worker_pool
 from primer_resources.parser.ocr.config import ocr_config
+from primer_resources.parser.pdf.config import PdfConfig
 from primer_resources.parser.version import parser_spec
 from primer_resources.settings import Settings
-from primer_resources.workers import Call, Ending, WorkerLimits, WorkerPool
+from primer_resources.workers import Call, WorkerLimits, WorkerPool
 
 SECONDS = 20
 """How long a process may take to be gone; it is awaited, not slept."""
 
 
-def test_a_killed_worker_takes_its_tesseract_with_it(poison: Any, tmp_path: Path) -> None:
-    told = tmp_path / "pid"
-    pool: WorkerPool[str] = WorkerPool(WorkerLimits(1, 2**30, 10, timedelta(seconds=3)), programs=PROGRAMS)
-    (finished,) = pool.run([Call("a", poison.hang_in_tesseract, (told,))])
+def tesseracts() -> list[psutil.Process]:
+    """The Tesseracts that this process's workers have started."""
+    return [process for process in psutil.Process().children(recursive=True) if process.name() == "tesseract"]
+
+
+def test_a_killed_worker_takes_its_tesseract_with_it(poison: Any) -> None:
+    def calls() -> Iterator[Call[str]]:
+        yield Call("reads", poison.hang_in_tesseract, ())
+        while not tesseracts():
+            yield Call("passes the time", poison.double, (1,))
+
+    pool: WorkerPool[str] = WorkerPool(WorkerLimits(2, 2**30, 10_000, timedelta(seconds=120)), programs=PROGRAMS)
+    running = pool.run(calls())
+    while not (found := tesseracts()):
+        assert next(running).key == "passes the time"
+    running.close()
     pool.close()
-    assert finished.ending is Ending.TIMED_OUT
-    pid = int(told.read_text())
-    left = [process for process in psutil.process_iter(["pid"]) if process.pid == pid]
-    assert not psutil.wait_procs(left, timeout=SECONDS)[1]
+    assert not psutil.wait_procs(found, timeout=SECONDS)[1]
 
 
 def test_a_parse_may_start_tesseract_and_nothing_else(poison: Any) -> None:
@@ -66,7 +77,9 @@ def test_scans_go_through_the_workers_with_their_reviews(parser: DoclingParser, 
 
 
 def test_what_is_chosen_about_ocr_is_in_the_parsers_version() -> None:
-    plain, chosen = parser_spec(ocr_config(Settings())), parser_spec(ocr_config(Settings(ocr_languages=("deu", "eng"), ocr_bar=0.5)))
+    plain, chosen = (
+        parser_spec(ocr_config(settings), PdfConfig()) for settings in (Settings(), Settings(ocr_languages=("deu", "eng"), ocr_bar=0.5))
+    )
     assert plain.version != chosen.version
     assert "ocr_languages=deu+eng" in chosen.version
     assert "ocr_bar=0.5" in chosen.version

@@ -39,6 +39,10 @@ def test_a_blurred_and_faint_page_is_read(draw: Any) -> None:
     assert lines_read(page) == list(draw.lines)
 
 
+def test_a_grainy_page_is_read(draw: Any) -> None:
+    assert lines_read(Image.blend(draw.text(), Image.effect_noise(draw.text().size, 60), 0.5)) == list(draw.lines)
+
+
 def test_columns_are_read_one_after_the_other(draw: Any) -> None:
     text = " ".join(lines_read(draw.columns()))
     assert text.index("Nothing is left after") < text.index("Cheese ripens in caves")

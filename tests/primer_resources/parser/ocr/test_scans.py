@@ -11,6 +11,7 @@ import pytest
 
 from primer_core.elements import ElementKind
 from primer_core.failures import DocumentFault, PrimerError, Reason
+from primer_core.recognised import DEFAULT_BAR
 from primer_core.reviews import ReviewPage
 from primer_core.routing import Format
 from primer_resources.parser.elements import list_elements
@@ -100,7 +101,7 @@ def test_a_page_that_nobody_could_read_waits_and_the_others_are_indexed(read: Re
     assert "harbour master" in text
     (review,) = reviews
     assert review.page == 2
-    assert review.confidence < 0.6
+    assert review.confidence < DEFAULT_BAR
     assert review.image.startswith(b"\x89PNG")
     assert review.text
     assert not any(len(word) > 3 and word in text for word in review.text.split())

@@ -1,0 +1,69 @@
+"""Running lines are found by where and how often they stand; text of the body never is one."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from primer_core.layout.furniture import PageLine, is_page_number, running_lines
+from primer_core.layout.geometry import Box
+
+HEIGHT = 800.0
+
+
+def at(page: int, text: str, top: float, left: float = 50.0) -> PageLine:
+    return PageLine(page, text, Box(left, top, left + 100, top + 10))
+
+
+def found(lines: list[PageLine], pages: int) -> list[str]:
+    running = running_lines(lines, dict.fromkeys(range(1, pages + 1), HEIGHT))
+    return [line.text for position, line in enumerate(lines) if position in running]
+
+
+def body(page: int) -> list[PageLine]:
+    return [at(page, f"Body {chr(96 + page)} line {n}", 200 + 14 * n) for n in range(10)]
+
+
+def test_headers_footers_and_page_numbers_of_a_few_pages() -> None:
+    lines = [line for page in (1, 2, 3) for line in (at(page, "Handbook", 30), *body(page), at(page, f"Page {page} of 3", 770))]
+    assert found(lines, 3) == ["Handbook", "Page 1 of 3", "Handbook", "Page 2 of 3", "Handbook", "Page 3 of 3"]
+
+
+def test_a_running_title_that_changes_with_the_chapter() -> None:
+    lines = []
+    for page in range(1, 31):
+        lines += [at(page, f"{'Storage' if page < 16 else 'Care'} {page}", 30), *body(1 + page % 20)]
+    lines[0] = at(1, "Front page words", 30)
+    assert len(found(lines, 30)) == 29
+
+
+def test_a_title_on_one_page_only_beside_its_number_at_the_very_top() -> None:
+    assert found([at(1, "Optimized Tables", 40, 200), at(1, "9", 40, 450), *body(1)], 1) == ["Optimized Tables", "9"]
+    assert found([at(1, "Invoice", 40, 200), *body(1)], 1) == []
+
+
+def test_words_that_come_again_inside_the_page_stay() -> None:
+    lines = [
+        line
+        for page in (1, 2, 3)
+        for line in (
+            at(page, "Opening words " + "xyz"[page - 1], 60),
+            at(page, "Summary", 300),
+            *body(page),
+            at(page, "End " + "xyz"[page - 1], 600),
+        )
+    ]
+    assert found(lines, 3) == []
+
+
+def test_page_numbers() -> None:
+    assert all(map(is_page_number, ("12", "- 3 -", "Page 3 of 9", "iv", "7-45", "B-1191")))
+    assert not any(map(is_page_number, ("", "12 apples", "2023-06-20-PV", "section 4", "mix")))
+
+
+@given(st.lists(st.floats(150, 640), min_size=1, max_size=20, unique=True), st.integers(1, 6))
+def test_body_lines_with_words_of_their_own_are_never_taken(tops: list[float], pages: int) -> None:
+    lines = [
+        at(page, f"{'abcdefghijklmnopqrst'[n]} words of page {'uvwxyz'[page - 1]}", top)
+        for page in range(1, pages + 1)
+        for n, top in enumerate(tops)
+    ]
+    assert found(lines, pages) == []
