@@ -8,6 +8,8 @@ from statistics import fmean, median
 from primer_core.conservation import FLAGGED_BELOW
 from primer_core.failures import Reason
 
+ALL_FORMATS = "all"
+"""Stands for the format in the figures of an engine that read several."""
 GOOD_ORDER = 0.95
 """Least order score of a document that was read in order."""
 MOST_ERRORS = 0.10
@@ -91,11 +93,17 @@ class Figures:
 
 
 def summarise(rows: Iterable[DocumentQuality]) -> list[Figures]:
-    """Figures by format and engine, in alphabetical order."""
+    """Figures by format and engine, in alphabetical order, and after them those of each engine that read several formats."""
     groups: dict[tuple[str, str], list[DocumentQuality]] = defaultdict(list)
+    engines: dict[str, list[DocumentQuality]] = defaultdict(list)
     for row in rows:
         groups[row.format, row.engine].append(row)
-    return [_figures(format_, engine, groups[format_, engine]) for format_, engine in sorted(groups)]
+        engines[row.engine].append(row)
+    several = [engine for engine, number in sorted(Counter(engine for _, engine in groups).items()) if number > 1]
+    return [
+        *(_figures(format_, engine, groups[format_, engine]) for format_, engine in sorted(groups)),
+        *(_figures(ALL_FORMATS, engine, engines[engine]) for engine in several),
+    ]
 
 
 def _figures(format_: str, engine: str, rows: list[DocumentQuality]) -> Figures:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from primer_core.quality.figures import DocumentQuality
 from primer_core.routing import Format
 from primer_resources.clock import Clock, SystemClock
-from primer_resources.parser.docling_parser import PREPARE, PROGRAMS, DoclingParser, open_slow_pool
+from primer_resources.parser.docling_parser import PREPARE, PROGRAMS, DoclingParser, check_engine, open_slow_pool
 from primer_resources.parser.ocr.config import ocr_config
 from primer_resources.parser.ocr.installation import check_languages
+from primer_resources.parser.pdf.config import pdf_config
 from primer_resources.quality.folder import Selection, select
 from primer_resources.quality.measuring import measure
 from primer_resources.quality.metering import MeteredPool
@@ -25,7 +26,8 @@ def run_bench(settings: Settings, selection: Selection, progress: Progress, cloc
     """Read the selected documents with the parser of the settings, in as many workers as the slow lane has and with its limits; PDF
     files with a text layer and a truth once more in Docling's native order. `progress` is told each document.
 
-    Raises PrimerError where there is nothing to measure or a language of OCR is not installed, SystemFault where the surroundings fail.
+    Raises PrimerError where there is nothing to measure or a language of OCR is not installed, SystemFault where the surroundings fail or
+    the PDF engine of the settings cannot be loaded.
     """
     check_languages(settings.ocr_languages)
     candidates = select(selection)
@@ -33,7 +35,9 @@ def run_bench(settings: Settings, selection: Selection, progress: Progress, cloc
     worst = WorstPages()
     pool = MeteredPool(open_slow_pool(settings).limits, PREPARE, PROGRAMS)
     try:
-        parser = DoclingParser(pool, settings.max_file_mb, ocr_config(settings), settings.slow_time)
+        pdf = pdf_config(settings)
+        check_engine(pool, pdf)
+        parser = DoclingParser(pool, settings.max_file_mb, ocr_config(settings), settings.slow_time, pdf)
         for row in measure(candidates, parser, pool.spent, worst):
             rows.append(row)
             progress(row)

@@ -57,9 +57,8 @@ def formats_named(names: Iterable[str]) -> frozenset[Format]:
 
 
 def select(selection: Selection) -> list[Candidate]:
-    """The documents to measure, by format and name. Each content once, with its truth where one of its copies
-    has one. Documents with a truth always; of the others the first by content
-    hash, which is a sample that does not change from run to run.
+    """The documents to measure, by format and name. Each content once, with its truth where one of its copies has one. Documents with a
+    truth always; of the others the first by content hash, which is a sample that does not change from run to run.
 
     Raises PrimerError where the folder holds nothing to measure.
     """

@@ -17,6 +17,12 @@ def test_formats_and_engines_are_kept_apart() -> None:
     ]
 
 
+def test_an_engine_of_several_formats_has_figures_over_all_of_them() -> None:
+    pages = [replace(PAGE, engine="ocr", cer=0.0), replace(PAGE, engine="ocr", format="image", cer=0.2), PAGE]
+    found = [(row.format, row.engine, row.documents, row.cer_median) for row in summarise(pages)]
+    assert found == [("image", "ocr", 1, 0.2), ("pdf", "ocr", 1, 0.0), ("pdf", "rules", 1, None), ("all", "ocr", 2, 0.1)]
+
+
 def test_speed_is_of_pages_whose_cost_is_known() -> None:
     killed = replace(PAGE, cpu_seconds=None, reason=Reason.PARSE_TIMEOUT, pages=None)
     (figures,) = summarise([PAGE, replace(PAGE, pages=8, cpu_seconds=4.0), killed])

@@ -13,6 +13,8 @@ import pytest
 from lxml import etree
 from PIL import Image, ImageDraw, ImageFont
 
+from primer_core.failures import SystemFault
+from primer_core.pdf_engines import PdfEngine
 from primer_resources.quality.bench import run_bench
 from primer_resources.quality.folder import Selection
 from primer_resources.quality.report import QualityReport
@@ -143,6 +145,12 @@ def test_the_page_needs_no_other_file(report: QualityReport) -> None:
     page = etree.fromstring(report.to_html().encode())
     assert page.findall(".//link") == []
     assert all(image.get("src").startswith("data:") for image in page.iter("img"))
+
+
+def test_the_engine_that_the_settings_ask_for_is_the_one_that_is_measured(folder: Path, tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path, pdf_engine=PdfEngine.MODELS, docling_artifacts=tmp_path)
+    with pytest.raises(SystemFault, match="PRIMER_PDF_ENGINE = 'models'"):
+        run_bench(settings, Selection(folder), lambda _row: None)
 
 
 def test_the_table_of_figures_has_a_line_a_format_and_engine(report: QualityReport) -> None:
