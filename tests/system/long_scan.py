@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from functools import cached_property
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pypdfium2
 from primer.workspace import open_workspace
 from primer_core.recipe import ParserSpec
 from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.containers.expander import Expander
 from primer_resources.parser.base import ParseOutcome, Parser, ParseRequest
 from primer_resources.toolkit import Toolkit, Tools
 from primer_resources.workers import Call, WorkerPool
@@ -72,9 +74,13 @@ class LongScanToolkit(Toolkit):
         self._toolkit = toolkit
         self._gate = gate
 
+    @cached_property
+    def expander(self) -> Expander:
+        return self._toolkit.expander
+
     def of(self, version: IndexVersion) -> Tools:
         tools = self._toolkit.of(version)
-        return replace(tools, slow_parser=LongScan(tools.slow_parser, tools.slow_pool, self._gate))
+        return replace(tools, slow_parser=LongScan(tools.slow_parser, self._toolkit.slow_pool, self._gate))
 
 
 def main(gate: Path) -> None:

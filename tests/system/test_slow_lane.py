@@ -50,7 +50,8 @@ def test_a_wiki_edit_is_indexed_while_a_long_scan_is_read(tmp_path: Path, capsys
         environment |= {f"PRIMER_{name.upper()}": str(value) for name, value in SETTINGS.items()}
         reader = subprocess.Popen([sys.executable, "-m", "tests.system.long_scan", str(gate)], cwd=PROJECT, env=environment)
         try:
-            eventually(begun(gate).exists)
+            eventually(lambda: begun(gate).exists() or reader.poll() is not None)
+            assert reader.poll() is None, "the reader of the scan ended too early"
             assert slow_states(made) == [State.PARSING]
             beside = [seconds_of_an_edit(wiki, f"at {hour}") for hour in ("nine", "ten", "eleven")]
             assert slow_states(made) == [State.PARSING], "the scan is still being read"
