@@ -19,6 +19,12 @@ MANY_PAGES = 10
 """A line that comes again at the same place is a running one from two pages on, in documents of more than MANY_PAGES from three:
 running titles change with the chapter."""
 
+CLOSE = 0.6
+ALIGNED = 0.5
+SAME_HEIGHT = 0.05
+"""A line goes on with the text of the one beside it where the gap is less than CLOSE, the left edges differ by no more than ALIGNED and
+the heights by no more than SAME_HEIGHT: shares of the line's height."""
+
 SAME_ROW = 0.004
 """Share of the page's height within which a line stands in the row of other pages' running lines."""
 
@@ -64,9 +70,40 @@ def running_lines(lines: Sequence[PageLine], heights: dict[int, float]) -> set[i
         for group in _same_place(positions, lines, heights):
             if len({lines[position].page for position in group}) >= least and _is_running([lines[position] for position in group]):
                 found |= set(group)
+    found -= _of_paragraphs(lines, found)
     found |= {position for position in edges if is_page_number(lines[position].text) and _in_margin(lines[position], heights)}
     found |= _in_running_rows(lines, found, edges, heights)
     return found | _beside_numbers(lines, found & edges, heights)
+
+
+def _of_paragraphs(lines: Sequence[PageLine], found: set[int]) -> set[int]:
+    """Lines that come again and yet belong to a paragraph wherever they stand: the last line of a clause that many pages repeat."""
+    others: defaultdict[int, list[Box]] = defaultdict(list)
+    for position, line in enumerate(lines):
+        if position not in found:
+            others[line.page].append(line.box)
+    shapes: defaultdict[str, list[int]] = defaultdict(list)
+    for position in found:
+        shapes[_shape(lines[position].text)].append(position)
+    kept: set[int] = set()
+    more = True
+    while more:  # a line that goes on with one that is text after all is text too
+        more = False
+        for shape, positions in list(shapes.items()):
+            if all(any(_goes_on(lines[position].box, box) for box in others[lines[position].page]) for position in positions):
+                kept |= set(shapes.pop(shape))
+                more = True
+                for position in positions:
+                    others[lines[position].page].append(lines[position].box)
+    return kept
+
+
+def _goes_on(box: Box, other: Box) -> bool:
+    """Whether a line and another look like two lines of one paragraph."""
+    height = max(box.height, other.height)
+    gap = max(box.top - other.bottom, other.top - box.bottom)
+    is_alike = abs(box.height - other.height) <= SAME_HEIGHT * height and abs(box.left - other.left) <= ALIGNED * height
+    return is_alike and box.shared_height(other) < 0.5 * height and gap <= CLOSE * height
 
 
 def _in_running_rows(lines: Sequence[PageLine], found: set[int], edges: set[int], heights: dict[int, float]) -> set[int]:

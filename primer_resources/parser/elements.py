@@ -32,7 +32,8 @@ _LAYERS = {ContentLayer.BODY}
 
 
 def mend(document: DoclingDocument) -> None:
-    """Drop pictures (their bytes are in the source, and would be nine tenths of the JSON) and characters that cannot be stored."""
+    """Drop pictures (their bytes are in the source, and would be nine tenths of the JSON), characters that cannot be stored, and
+    numbers that a list item does not have."""
     for picture in document.pictures:
         picture.image = None
     for page in document.pages.values():
@@ -40,6 +41,9 @@ def mend(document: DoclingDocument) -> None:
     for item in document.texts:
         if _UNFIT.search(item.text) or _UNFIT.search(item.orig):
             item.text, item.orig = clean(item.text), clean(item.orig)
+        if isinstance(item, ListItem) and not item.marker and not item.enumerated:
+            # Docling's serializer counts an item without a marker on from a numbered one before it: a number that nobody wrote.
+            item.marker = "-"
     for table in document.tables:
         table.image = None
         for cell in table.data.table_cells:
@@ -95,6 +99,8 @@ def _walk(document: DoclingDocument, has_title: bool) -> Iterator[tuple[ElementK
             text = item.text or item.orig
             if not item.text and item.children:
                 text = _leading_inline(item, document, spent) or text
+            if isinstance(item, ListItem) and any(char.isalnum() for char in item.marker):
+                text = f"{item.marker} {text}"  # a number that refers to something; a bullet says nothing
             yield kind, text, level, _page(item)
 
 

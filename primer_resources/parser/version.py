@@ -8,7 +8,7 @@ from primer_resources.parser.pdf.config import PdfConfig
 
 ENGINE = "docling"
 
-RULES = 3
+RULES = 4
 """Raised whenever a change in this package changes the output for any document: decoding, mending, what is kept or dropped."""
 
 _LIBRARIES = (

@@ -276,3 +276,17 @@ def test_ci_materialises_through_dagsters_own_command(home: Path, tmp_path: Path
     assert overview["unfinished_jobs"] == 0
     assert overview["documents"]["samples"]["indexed"] == read(home, "status")["documents"]["samples"]["indexed"]
     assert read(other, "reconcile")["agrees"] is True
+
+
+def test_what_a_command_printed_reaches_a_pipe_and_a_reader_that_leaves_early_is_no_crash(home: Path) -> None:
+    environment = {**os.environ, "PRIMER_HOME": str(home), "PRIMER_BUCKETS": "2"}
+    command = [sys.executable, "-m", "primer.cli.launch", "source", "list", "--json"]
+    whole = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert whole.returncode == 0
+    assert [source["source"] for source in json.loads(whole.stdout)] == ["samples"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as left:
+        assert left.stdout is not None
+        assert left.stderr is not None
+        left.stdout.close()
+        assert left.stderr.read() == ""
+    assert left.returncode != 0

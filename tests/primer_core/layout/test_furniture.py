@@ -67,3 +67,16 @@ def test_body_lines_with_words_of_their_own_are_never_taken(tops: list[float], p
         for n, top in enumerate(tops)
     ]
     assert found(lines, pages) == []
+
+
+def test_the_last_lines_of_a_clause_that_every_page_repeats_are_text() -> None:
+    clause = ("This clause carries no weight and", "stands here so that each page", "has something to show.")
+    lines = [line for page in (1, 2, 3) for line in (*body(page), *(at(page, text, 682 + 13 * n) for n, text in enumerate(clause)))]
+    assert found(lines, 3) == []
+
+
+def test_a_running_title_close_above_text_of_another_size_is_no_part_of_it() -> None:
+    lines = []
+    for page in (1, 2, 3):
+        lines += [at(page, "The manual", 40), PageLine(page, f"Words of {chr(96 + page)}", Box(50, 54, 300, 68)), *body(page)]
+    assert found(lines, 3) == ["The manual"] * 3
