@@ -25,6 +25,9 @@ SAME_HEIGHT = 0.05
 """A line goes on with the text of the one beside it where the gap is less than CLOSE, the left edges differ by no more than ALIGNED and
 the heights by no more than SAME_HEIGHT: shares of the line's height."""
 
+HEADING = 1.2
+"""A heading is so much higher than the line under it."""
+
 SAME_ROW = 0.004
 """Share of the page's height within which a line stands in the row of other pages' running lines."""
 
@@ -56,7 +59,7 @@ def is_page_number(text: str) -> bool:
 
 def running_lines(lines: Sequence[PageLine], heights: dict[int, float]) -> set[int]:
     """Positions in `lines` of those that are running headers, footers or page numbers. `heights` is the height of each page."""
-    found: set[int] = set()
+    groups: list[list[int]] = []
     seen: defaultdict[tuple[str, bool], list[int]] = defaultdict(list)
     edges = _outermost(lines)
     for position, line in enumerate(lines):
@@ -69,33 +72,41 @@ def running_lines(lines: Sequence[PageLine], heights: dict[int, float]) -> set[i
     for positions in seen.values():
         for group in _same_place(positions, lines, heights):
             if len({lines[position].page for position in group}) >= least and _is_running([lines[position] for position in group]):
-                found |= set(group)
-    found -= _of_paragraphs(lines, found)
+                groups.append(group)
+    found = {position for group in groups for position in group} - _of_the_text(groups, lines)
     found |= {position for position in edges if is_page_number(lines[position].text) and _in_margin(lines[position], heights)}
     found |= _in_running_rows(lines, found, edges, heights)
     return found | _beside_numbers(lines, found & edges, heights)
 
 
-def _of_paragraphs(lines: Sequence[PageLine], found: set[int]) -> set[int]:
-    """Lines that come again and yet belong to a paragraph wherever they stand: the last line of a clause that many pages repeat."""
+def _of_the_text(groups: Sequence[Sequence[int]], lines: Sequence[PageLine]) -> set[int]:
+    """Lines that come again and yet are text wherever they stand: what a paragraph goes on with, or what stands under a heading, as the
+    clause does that every page of a contract repeats. `groups` are positions of lines that come again at one place."""
+    left = [list(group) for group in groups]
     others: defaultdict[int, list[Box]] = defaultdict(list)
+    repeated = {position for group in left for position in group}
     for position, line in enumerate(lines):
-        if position not in found:
+        if position not in repeated:
             others[line.page].append(line.box)
-    shapes: defaultdict[str, list[int]] = defaultdict(list)
-    for position in found:
-        shapes[_shape(lines[position].text)].append(position)
     kept: set[int] = set()
     more = True
     while more:  # a line that goes on with one that is text after all is text too
         more = False
-        for shape, positions in list(shapes.items()):
-            if all(any(_goes_on(lines[position].box, box) for box in others[lines[position].page]) for position in positions):
-                kept |= set(shapes.pop(shape))
+        for group in list(left):
+            boxes = [(lines[position].box, others[lines[position].page]) for position in group]
+            if all(any(_goes_on(box, other) or _is_headed(box, other) for other in beside) for box, beside in boxes):
+                kept |= set(group)
+                left.remove(group)
                 more = True
-                for position in positions:
+                for position in group:
                     others[lines[position].page].append(lines[position].box)
     return kept
+
+
+def _is_headed(box: Box, heading: Box) -> bool:
+    """Whether a line stands close under one in larger letters."""
+    is_larger = heading.height >= HEADING * box.height
+    return is_larger and heading.bottom <= box.top <= heading.bottom + 2 * box.height and box.shared_width(heading) > 0
 
 
 def _goes_on(box: Box, other: Box) -> bool:

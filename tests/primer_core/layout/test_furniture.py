@@ -80,3 +80,11 @@ def test_a_running_title_close_above_text_of_another_size_is_no_part_of_it() -> 
     for page in (1, 2, 3):
         lines += [at(page, "The manual", 40), PageLine(page, f"Words of {chr(96 + page)}", Box(50, 54, 300, 68)), *body(page)]
     assert found(lines, 3) == ["The manual"] * 3
+
+
+def test_a_clause_under_a_heading_at_the_top_of_each_page_is_text() -> None:
+    lines = []
+    for page in (1, 2, 3):
+        heading = PageLine(page, f"Part {['one', 'two', 'three'][page - 1]}", Box(50, 50, 200, 64))
+        lines += [at(page, "Agreement", 30), heading, at(page, "This clause is for show", 68), at(page, "and no more.", 81), *body(page)]
+    assert found(lines, 3) == ["Agreement"] * 3
