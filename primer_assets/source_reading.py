@@ -21,7 +21,8 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What reading an item gave: its content, kind and lane, or the fault that it has; and what reading its members gave."""
+    """What reading an item gave: its content, kind and lane, or the fault that it has; and what reading its members gave.
+    `is_taken_apart` says that it was taken apart to the end, so that its members are all there are."""
 
     item: ListedItem
     fetched: Fetched | None
@@ -29,6 +30,7 @@ class Read:
     fault: DocumentFault | None
     lane: Lane = Lane.FAST
     members: tuple["Read", ...] = ()
+    is_taken_apart: bool = False
 
 
 @dataclass(slots=True)
@@ -90,9 +92,11 @@ class Reading:
     def _keep(self, item: ListedItem, file: Path, fetched: Fetched, is_same: bool) -> Read:
         """Store and recognise a file. The members of one that is the same as before are known, and it is not taken apart again."""
         sniffed = sniff_file(file, item.title)
+        faults = len(self.notices)
         members = () if is_same or not self.expander.opens(sniffed) else tuple(self._members(item, file))
         self.store.put_content(file, fetched.content_hash)
-        return Read(item, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, fetched.size, self.fast), members)
+        lane = lane_at_fetch(sniffed.format, fetched.size, self.fast)
+        return Read(item, fetched, sniffed.mime, None, lane, members, is_taken_apart=not is_same and len(self.notices) == faults)
 
     def _members(self, item: ListedItem, file: Path) -> Iterator[Read]:
         """Read the members of a container, each as an item of its own that shares the container's permissions and time."""

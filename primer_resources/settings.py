@@ -119,6 +119,8 @@ class Settings(BaseSettings):
 
     poll_interval: Duration = timedelta(seconds=20)
     """Default time between two syncs of a source."""
+    full_listing_interval: Duration = timedelta(days=1)
+    """How often a source with a change feed is listed in full all the same: feeds do not tell of every delete."""
     held_delete_wait: Duration = timedelta(hours=1)
     """How much later a listing that a sensor launched must agree before held deletes go; a sync that a person starts agrees at once."""
     sensor_interval: Duration = timedelta(seconds=10)

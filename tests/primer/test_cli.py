@@ -145,7 +145,7 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
         (("status", "samples/nowhere.md"), "document 'samples/nowhere.md' is unknown"),
         (("sync", "nowhere"), "source 'nowhere' is unknown; known sources: samples"),
         (("source", "add", "/does/not/exist", "--groups", "a"), "is not a folder"),
-        (("source", "add", "docs"), "nobody could read docs: give --groups"),
+        (("source", "add", "docs"), "docs: give --groups"),
         (("source", "remove", "nowhere"), "is unknown"),
         (("dlq", "retry"), "say which"),
         (("search", " "), "the query is empty"),
@@ -153,7 +153,7 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
         (("sync", "--fast"), "No such option: --fast"),
         (("show", "samples/nowhere.md", "--chunks", "--text"), "choose one of"),
         (("source", "add", "docs", "--groups", "a", "--poll", "20"), "--poll '20' is no duration with a unit"),
-        (("source", "set", "samples", "--path", "/does/not/exist"), "is not a folder"),
+        (("source", "set", "samples", "--location", "/does/not/exist"), "is not a folder"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_fix_and_exit_2(home: Path, words: tuple[str, ...], said: str) -> None:
@@ -216,7 +216,7 @@ def test_a_source_that_moved_is_told_and_set_right_without_losing_a_document(hom
     assert "source moves: source folder" in lost.stderr
     assert "Fault" not in lost.stderr
     assert run(home, "doctor").returncode == 1
-    noted = run(home, "source", "set", "moves", "--path", str(there))
+    noted = run(home, "source", "set", "moves", "--location", str(there))
     assert noted.returncode == 0
     again = read(home, "sync", "moves")
     assert (again["scanned"], again["unchanged"] + again["acl_only"], again["embedded"]) == (1, 1, 0)
