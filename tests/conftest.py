@@ -31,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-inputs", type=int, default=60, metavar="N", help="How many mutated files tests/primer_resources/parser/test_fuzz.py parses."
     )
+    parser.addoption(
+        "--edits",
+        default="handbook:1-6",
+        metavar="HISTORY:FIRST-LAST",
+        help="Which events tests/system/test_wiki_replay.py replays of the corpus's edits; all of a history by its name alone, such as k8s.",
+    )
     parser.addoption("--fuzz-seed", type=int, default=1, metavar="N", help="The seed of those mutations.")
 
 

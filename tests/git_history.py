@@ -1,7 +1,7 @@
 """A real git repository that a test writes commit by commit, and the corpus's edit histories as such repositories."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import groupby
@@ -72,11 +72,13 @@ class HistoryRepo:
 
 @dataclass
 class EditHistory:
-    """One of the corpus's histories. `first` and `last` cut it to a range of events (1-based, both in)."""
+    """One of the corpus's histories. `first` and `last` cut it to a range of events (1-based, both in); with `touched_only` pages that no
+    event of the range touches are left out."""
 
     folder: Path
     first: int = 1
     last: int = 10**9
+    touched_only: bool = False
 
     def __post_init__(self) -> None:
         self._blobs = ZipFile(self.folder / "blobs.zip")
@@ -92,20 +94,25 @@ class EditHistory:
         """Write what stood before the first event of the range, as one commit."""
         for row in self._rows("base.jsonl"):
             repo.put(row["path"], self.data(row["blob"]))
-        early = [row for row in self._rows("events.jsonl") if row["seq"] < self.first]
-        for row in early:
-            self._apply(repo, row)
+        for row in self._rows("events.jsonl"):
+            if row["seq"] < self.first:
+                self._apply(repo, row)
+        if self.touched_only:
+            touched = {row.get(key) for row in self._wanted() for key in ("path", "old_path")}
+            repo.files = {path: blob for path, blob in repo.files.items() if path.decode() in touched}
         repo.commit(at=1_600_000_000)
 
     def commits(self, repo: HistoryRepo) -> Iterator[list[dict[str, Any]]]:
         """Write the events of the range, one commit of the history at a time. Yields the events of each after it was written."""
-        wanted: Iterable[dict[str, Any]] = [row for row in self._rows("events.jsonl") if self.first <= row["seq"] <= self.last]
-        for _, group in groupby(wanted, key=lambda row: row["commit"]):
+        for _, group in groupby(self._wanted(), key=lambda row: row["commit"]):
             rows = list(group)
             for row in rows:
                 self._apply(repo, row)
             repo.commit(at=int(datetime.fromisoformat(rows[0]["time"]).timestamp()))
             yield rows
+
+    def _wanted(self) -> list[dict[str, Any]]:
+        return [row for row in self._rows("events.jsonl") if self.first <= row["seq"] <= self.last]
 
     def _apply(self, repo: HistoryRepo, row: Mapping[str, Any]) -> None:
         if row["op"] == "delete":
