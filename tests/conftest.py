@@ -35,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--edits",
         default="handbook:1-6",
         metavar="HISTORY:FIRST-LAST",
-        help="Which events tests/system/test_wiki_replay.py replays of the corpus's edits; all of a history by its name alone, such as k8s.",
+        help="Which events of the corpus's edits tests/system/test_wiki_replay.py replays; a history's name alone means all of it.",
     )
     parser.addoption("--fuzz-seed", type=int, default=1, metavar="N", help="The seed of those mutations.")
 
