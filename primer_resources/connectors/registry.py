@@ -11,6 +11,7 @@ from primer_resources.connectors.base import Connector
 from primer_resources.connectors.credentials import check_reference
 from primer_resources.connectors.drive import DriveConnector, DriveSettings
 from primer_resources.connectors.kind import SourceSettings, load_source_settings
+from primer_resources.connectors.object_store import ObjectStoreConnector, ObjectStoreSettings
 from primer_resources.connectors.tickets import TicketsConnector, TicketsSettings
 from primer_resources.connectors.wiki import WikiConnector, WikiSettings
 
@@ -31,6 +32,7 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     "drive": Kind(DriveSettings, "root", False, lambda settings, _credentials, _work: DriveConnector(settings)),
     "wiki": Kind(WikiSettings, "url", True, WikiConnector),
+    "object_store": Kind(ObjectStoreSettings, "url", True, ObjectStoreConnector),
     "tickets": Kind(TicketsSettings, "url", True, TicketsConnector),
 }
 

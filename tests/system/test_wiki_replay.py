@@ -119,7 +119,7 @@ def test_real_edits_in_order_leave_what_a_fresh_index_of_the_last_pages_holds(
                 front_matter += 1
                 assert counts["embedded"] == 0, events
         report = (
-            f"{name}: {edits} events ({front_matter} commits of front matter only), {replay.embedded} strings embedded; words of them: "
+            f"{name}: {edits} events ({front_matter} commits of front matter only), {replay.embedded} strings embedded; words again: "
             f"{replay.words_new / max(1, replay.words_all):.3f} pooled, {sum(replay.shares) / max(1, len(replay.shares)):.3f} mean of "
             f"{len(replay.shares)} edits"
         )
