@@ -9,7 +9,8 @@ from primer_resources.connectors.base import Change
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A document that stands at the end. `origin` is the path that it had before the first of the changes, perhaps its own."""
+    """A document that stands at the end. `origin` is the path that it had before the first of the changes, perhaps its own; "" for one
+    that is new."""
 
     change: Change
     origin: str
@@ -22,6 +23,10 @@ class FeedPlan:
     standing: dict[str, Standing] = field(default_factory=dict)
     gone: dict[str, Change] = field(default_factory=dict)
 
+    def origin_of(self, path: str) -> str:
+        """Where what stands at a path now, and no change has touched there, stood before: there, unless that document moved away."""
+        return "" if any(each.origin == path for each in self.standing.values()) else path
+
 
 def plan_changes(changes: Iterable[Change]) -> FeedPlan:
     """Fold changes, oldest first. A document that is deleted and made again under its path is the same document; the last state counts,
@@ -30,7 +35,9 @@ def plan_changes(changes: Iterable[Change]) -> FeedPlan:
     for change in changes:
         if change.operation is Operation.DELETE:
             stood = plan.standing.pop(change.path, None)
-            plan.gone[change.path if stood is None else stood.origin] = change
+            origin = plan.origin_of(change.path) if stood is None else stood.origin
+            if origin:
+                plan.gone[origin] = change
         else:
             _stand(plan, change)
     return plan
@@ -39,11 +46,9 @@ def plan_changes(changes: Iterable[Change]) -> FeedPlan:
 def _stand(plan: FeedPlan, change: Change) -> None:
     before = change.path if change.old_path is None else change.old_path
     stood = plan.standing.pop(before, None)
-    if stood is None and change.old_path is not None and before in plan.gone:
-        stood = Standing(change, before)  # deleted first and shown at its new place afterwards
-    origin = before if stood is None else stood.origin
+    origin = plan.origin_of(before) if stood is None else stood.origin
     overwritten = plan.standing.pop(change.path, None)
-    if overwritten is not None and overwritten.origin != origin:
+    if overwritten is not None and overwritten.origin:
         plan.gone[overwritten.origin] = replace(change, operation=Operation.DELETE, path=overwritten.origin, item=None, old_path=None)
     plan.gone.pop(origin, None)
     if stood is not None and stood.change.operation is Operation.UPSERT and change.operation is Operation.ACL:

@@ -4,13 +4,13 @@ A delete that a feed tells of is evidence by itself, for that one document; the 
 """
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
 from primer_assets.feed_plan import FeedPlan, plan_changes
-from primer_assets.source_reading import Read, Reading
+from primer_assets.source_reading import Read, Reading, member_item
 from primer_assets.source_sync import SourceSync, delete_documents
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.stages import Operation
@@ -102,11 +102,11 @@ class FeedSync(SourceSync):
                 self.report.scanned += 1
                 self.report.unchanged += 1
                 settled.gone.pop(document.doc_id, None)
-            elif document is None or self._must_be_read(item, document, change, bool(members.get(document.path))):
+            elif document is None or (change.operation is not Operation.ACL and self._must_read(item, document)):
                 to_read[path] = (item, document, change)
             else:
                 settled.shown.append((item, document))
-                settled.shown.extend((replace(item, path=member.path), member) for member in members.get(document.path, ()))
+                settled.shown.extend(_inside(item, document, members.get(document.path, ())))
         stay = {path: document for path, (_, document, _) in to_read.items() if document is not None and document.path == path}
         reads = reading.read_all([item for item, _, _ in to_read.values()], stay)
         moved = self._match_moved(reads, to_read, settled)
@@ -116,12 +116,6 @@ class FeedSync(SourceSync):
             self._sort_read(read, document, change, members, settled)
         self._add_members_of_gone(members, settled)
         return settled
-
-    def _must_be_read(self, item: ListedItem, document: KnownDocument, change: Change, has_members: bool) -> bool:
-        """A moved container is read again: its members move with it."""
-        if change.operation is Operation.ACL:
-            return False
-        return self._must_read(item, document) or (has_members and item.path != document.path)
 
     def _gone(self, plan: FeedPlan, known: Mapping[str, KnownDocument]) -> dict[str, tuple[KnownDocument, Change]]:
         """doc_id → what the feed says was deleted, and what a document that moved onto its path replaced."""
@@ -177,7 +171,7 @@ class FeedSync(SourceSync):
                     settled.known_reads.append((member, present))
             settled.gone.update({member.doc_id: (member, change) for member in inside.values()})
         else:
-            settled.shown.extend((replace(read.item, path=member.path), member) for member in inside.values())
+            settled.shown.extend(_inside(read.item, document, inside.values()))
 
     def _add_members_of_gone(self, members: Mapping[str, list[KnownDocument]], settled: _Settled) -> None:
         """What was inside a deleted container is gone with it, unless it stands elsewhere now."""
@@ -203,6 +197,12 @@ class FeedSync(SourceSync):
         else:
             self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
         self._count_kept(item, granted)
+
+
+def _inside(item: ListedItem, container: KnownDocument, members: Iterable[KnownDocument]) -> Iterator[tuple[ListedItem, KnownDocument]]:
+    """The members of a container as they stand where it stands now."""
+    for member in members:
+        yield member_item(item, member.path.removeprefix(f"{container.path}/"), member.fingerprint, 0), member
 
 
 def _key(cursor: Cursor) -> str:

@@ -105,18 +105,23 @@ class Reading:
                 size = member.file.stat().st_size
                 with member.file.open("rb") as opened:
                     content_hash = hashlib.file_digest(opened, "sha256").hexdigest()
-                inner = replace(
-                    item,
-                    path=f"{item.path}/{member.path}",
-                    uri=f"{item.uri}#{quote(member.path)}",
-                    title=PurePosixPath(member.path).name,
-                    fingerprint=content_hash,
-                    size=size,
-                    container=item.path,
-                )
+                inner = member_item(item, member.path, content_hash, size)
                 sniffed = sniff_file(member.file, inner.title)
                 self.store.put_content(member.file, content_hash)
                 fetched = Fetched(content_hash, size, content_hash, item.modified_ns)
                 yield Read(inner, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, size, self.fast))
         except DocumentFault as fault:
             self.notices.append(f"the files inside are not read: {fault.message}")
+
+
+def member_item(container: ListedItem, inner: str, fingerprint: str, size: int) -> ListedItem:
+    """A member as an item; it shares the container's permissions and time. `inner` is its path in there."""
+    return replace(
+        container,
+        path=f"{container.path}/{inner}",
+        uri=f"{container.uri}#{quote(inner)}",
+        title=PurePosixPath(inner).name,
+        fingerprint=fingerprint,
+        size=size,
+        container=container.path,
+    )

@@ -156,8 +156,11 @@ class SourceSync:
         """A document that was read again: the same bytes move only metadata; other bytes, or a fault, are a new version."""
         item, fetched = read.item, read.fetched
         if read.fault is not None and document.reason == read.fault.reason:
-            self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
-            self.report.unchanged += 1
+            if item.path == document.path:
+                self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
+                self.report.unchanged += 1
+            else:
+                self._move(connection, item, item.fingerprint, document)
             self.report.still_unreadable += 1
             return
         if fetched is not None and fetched.content_hash == document.content_hash:

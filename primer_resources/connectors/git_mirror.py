@@ -1,7 +1,7 @@
 """The mirror of a git branch: a bare repository under PRIMER_HOME, brought up to date at each sync, and what is read from it."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import urllib3
@@ -59,7 +59,7 @@ class GitMirror:
         user, password = split_secret(read_secret(self._credentials_ref))
         wanted = Ref(b"refs/heads/" + self._branch.encode()) if self._branch else _HEAD
 
-        def wants(refs: dict[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
+        def wants(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
             return [refs[wanted]] if wanted in refs and refs[wanted] not in repo.object_store else []
 
         try:

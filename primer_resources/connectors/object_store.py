@@ -6,7 +6,7 @@ notifications are decoded as webhooks.
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -200,7 +200,7 @@ class ObjectStoreConnector:
             order=modified,
         )
 
-    def _copy(self, pieces: "Iterator[obstore.Bytes]", target: Path, shown: str) -> tuple[str, int]:
+    def _copy(self, pieces: Iterable[bytes], target: Path, shown: str) -> tuple[str, int]:
         sha, size = hashlib.sha256(), 0
         try:
             with target.open("wb") as file:

@@ -98,7 +98,7 @@ class RestClient:
         """Seconds to wait before the next try. Raises Deferred where the quota does not hold them."""
         error = state.outcome.exception() if state.outcome is not None else None
         if not isinstance(error, _Throttled):
-            return PAUSE_S * 2 ** (state.attempt_number - 1)
+            return PAUSE_S * float(2 ** (state.attempt_number - 1))
         if error.seconds > self._left_s:
             raise Deferred(
                 f"{self._base_url} asks to wait {error.seconds:g} s and {self._left_s:g} s are left of the {self._quota_s:g} s that a sync "

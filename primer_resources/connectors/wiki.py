@@ -6,6 +6,7 @@ commit's place on that line, never its date: commits share a second, and clocks 
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -152,11 +153,11 @@ class WikiConnector:
 
     def _since(self, base: ObjectID, head: ObjectID) -> Sequence[ObjectID]:
         """The commits after `base` up to the head, oldest first. Where `base` came in from the side, the head is one step from it."""
-        commits = []
+        commits: deque[ObjectID] = deque()
         for commit in self._mirror.main_line(head):
             if commit == base:
-                return commits[::-1]
-            commits.append(commit)
+                return commits
+            commits.appendleft(commit)
         if self._mirror.is_ancestor(base, head):
             return [head]
         raise CursorExpired(f"the history of {self.settings.url} was rewritten: {base.decode()[:12]} is not behind its head any more")

@@ -2,13 +2,17 @@
 
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from primer_core import ids
 from primer_core.failures import LeaseLost
 from primer_core.ids import content_hash
 from primer_resources.connectors.base import Access
-from tests.primer_resources.catalog.world import SOURCE, World
+from tests.primer_resources.catalog.world import SOURCE, TENANT, World
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import Bench
 
@@ -242,8 +246,10 @@ def test_members_follow_their_container_through_edit_rename_and_delete(bench: Be
     assert {path for path in bench.living() if path.startswith("box")} == {
         "box.txt", "box.txt/member-one.txt", "box.txt/member-three.txt",
     }  # fmt: skip
+    source.fetched.clear()
     source.rename("box.txt", "chest.txt")
     bench.sync(source)
+    assert source.fetched == []
     assert {path for path in bench.living() if "member" in path} == {"chest.txt/member-one.txt", "chest.txt/member-three.txt"}
     assert bench.row("chest.txt/member-one.txt").doc_id == one
     source.remove("chest.txt")
@@ -275,3 +281,73 @@ def test_a_listing_that_shows_nothing_or_little_is_held_until_a_second_agrees(
     bench.confirms_held = True
     bench.sync(source)
     assert (bench.living(), bench.world.catalog.sources.get(SOURCE).held_count) == (before, 0)
+
+
+def test_a_document_that_moves_on_faster_than_it_is_read_leaves_nothing_behind(bench: Bench, source: ScriptedSource) -> None:
+    source.page_size = 1
+    source.put("n.txt", b"Never read.")
+    source.rename("n.txt", "m.txt")
+    source.remove("m.txt")
+    bench.sync(source)
+    assert bench.living() == contents(source)
+
+
+PATHS = st.sampled_from(["a.txt", "b.txt", "f/c.txt", "f/d.txt"])
+ACTS = st.one_of(
+    st.tuples(st.just("put"), PATHS, st.sampled_from([b"one", b"two", b"member-x.txt:1\nmember-y.txt:2\n", b"member-y.txt:2\n"])),
+    st.tuples(st.just("remove"), PATHS, st.none()),
+    st.tuples(st.just("rename"), PATHS, PATHS),
+    st.tuples(st.just("share"), st.just("f"), st.sampled_from(["staff", "board"])),
+    st.tuples(st.just("sync"), st.none(), st.none()),
+)
+
+
+def act(source: ScriptedSource, kind: str, path: Any, value: Any) -> None:
+    """Do what is possible; what is not changes nothing."""
+    if kind == "put":
+        source.put(path, value)
+    elif kind == "share":
+        source.share(path, value)
+    elif path in source.items and kind == "remove":
+        source.remove(path)
+    elif path in source.items and kind == "rename" and value != path:
+        source.rename(path, value)
+
+
+def whole(source: ScriptedSource) -> set[str]:
+    """The paths of the documents and their members."""
+    members = {
+        f"{path}/{line.partition(':')[0]}"
+        for path, data in source.items.items()
+        for line in data.decode().splitlines()
+        if line.startswith("member")
+    }
+    return {*source.items, *members}
+
+
+@given(st.lists(ACTS, max_size=14), st.integers(1, 5))
+@settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_whatever_happens_the_documents_are_those_of_the_source(template: Path, tmp_path: Path, acts: list[Any], page_size: int) -> None:
+    database = tmp_path / "catalog.sqlite"
+    for file in tmp_path.glob("catalog.sqlite*"):
+        file.unlink()
+    database.write_bytes(template.read_bytes())
+    bench = Bench(World(f"sqlite:///{database}"), tmp_path, mime="text/plain")
+    source = ScriptedSource(page_size=page_size)
+    bench.sync(source)
+    for kind, path, value in acts:
+        if kind == "sync":
+            bench.sync(source)
+        else:
+            act(source, kind, path, value)
+    bench.sync(source)
+    living = bench.living()
+    assert set(living) == whole(source)
+    assert {path: living[path] for path in source.items} == contents(source)
+    for path in living:
+        row = bench.row(path)
+        top = row.container or path
+        assert row.acl_id == ids.acl_id(TENANT, SOURCE, source.item(top).access.scope), path
+    if any(path.startswith("f/") for path in source.items):
+        assert bench.groups()["f"] == source.access.get("f", Access("f", ("everyone",))).groups
+    bench.world.catalog.close()
