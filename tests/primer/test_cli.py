@@ -17,6 +17,7 @@ import pytest
 
 from primer.cli import main
 from tests.conftest import PROJECT
+from tests.git_history import HistoryRepo
 
 SYNC_FIELDS = {
     *("scanned", "new", "changed", "unchanged", "acl_only", "deleted", "held", "failed", "indexed"),
@@ -154,6 +155,15 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
         (("show", "samples/nowhere.md", "--chunks", "--text"), "choose one of"),
         (("source", "add", "docs", "--groups", "a", "--poll", "20"), "--poll '20' is no duration with a unit"),
         (("source", "set", "samples", "--location", "/does/not/exist"), "is not a folder"),
+        (("source", "add", "docs", "--type", "ftp"), "source type 'ftp' is unknown; known types: drive, wiki"),
+        (("source", "add", "https://git.example/w", "--type", "wiki"), "nobody could read https://git.example/w: give --groups"),
+        (("source", "add", "https://git.example/w", "--type", "wiki", "--set", "branch"), "--set 'branch' is no pair"),
+        (("source", "add", "https://git.example/w", "--type", "wiki", "--set", "brnch=main"), "wiki setting brnch = 'main' is not valid"),
+        (("source", "add", "docs", "--type", "tickets", "--groups", "a"), "tickets setting url = "),
+        (("source", "add", "s3://b", "--type", "object_store", "--groups", "a", "--set", "max_file_mb=0"), "greater than or equal to 1"),
+        (("source", "add", "https://git.example/w", "--type", "wiki", "--groups", "a", "--credentials", "hunter2"), "by reference"),
+        (("source", "add", "docs", "--groups", "a", "--credentials", "env:X"), "of type drive takes no credentials"),
+        (("source", "set", "samples", "--set", "max_file_mb=many"), "drive setting max_file_mb = 'many' is not valid"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_fix_and_exit_2(home: Path, words: tuple[str, ...], said: str) -> None:
@@ -276,3 +286,28 @@ def test_ci_materialises_through_dagsters_own_command(home: Path, tmp_path: Path
     assert overview["unfinished_jobs"] == 0
     assert overview["documents"]["samples"]["indexed"] == read(home, "status")["documents"]["samples"]["indexed"]
     assert read(other, "reconcile")["agrees"] is True
+
+
+def test_a_wiki_is_added_with_its_settings_read_by_its_feed_and_changed(home: Path, tmp_path: Path) -> None:
+    repo = HistoryRepo(tmp_path / "team-wiki.git")
+    repo.put("guide.md", b"# Guide\n\nThe pelican crossing opens at dawn.\n")
+    repo.commit()
+    words = ("--type", "wiki", "--groups", "walkers, staff", "--set", "branch=main", "--set", "suffixes=.md,.html")
+    added = read(home, "source", "add", str(repo.folder), *words, "--credentials", "env:WIKI_SECRET")
+    assert (added["source"], added["credentials"]) == ("team-wiki", "env:WIKI_SECRET")
+    assert added["settings"]["suffixes"] == [".md", ".html"]
+    assert added["settings"]["groups"] == ["walkers", "staff"]
+    lost = run(home, "sync", "team-wiki")
+    assert (lost.returncode, "credentials env:WIKI_SECRET are empty" in lost.stderr) == (2, True)
+    secret = {"WIKI_SECRET": "pelican-token"}
+    assert run(home, "sync", "team-wiki", env=secret).returncode == 0
+    repo.put("guide.md", b"# Guide\n\nThe zebra crossing opens at dusk.\n")
+    repo.commit()
+    done = run(home, "sync", "team-wiki", "--json", env=secret)
+    assert (json.loads(done.stdout)["changed"], "pelican-token" in done.stdout + done.stderr) == (1, False)
+    assert {hit["path"] for hit in read(home, "search", "zebra crossing at dusk", "--groups", "walkers", "-k", "1")} == {"guide.md"}
+    changed = read(home, "source", "set", "team-wiki", "--set", "uri=https://wiki.example/{path}", "--set", "suffixes=")
+    assert (changed["settings"]["uri"], "suffixes" in changed["settings"]) == ("https://wiki.example/{path}", False)
+    assert (changed["settings"]["branch"], changed["credentials"]) == ("main", "env:WIKI_SECRET")
+    assert read(home, "source", "remove", "team-wiki")["deleted"] == 1
+    assert b"pelican-token" not in b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
