@@ -39,7 +39,7 @@ def listing_due(catalog: Catalog, source: Source, now: datetime, interval: timed
     if source.cursor is None:
         return "it has no cursor of a change feed"
     if source.last_reconciled_at is None:
-        return "its settings changed"
+        return "its settings changed, or a person asked for it"
     if now >= source.last_reconciled_at + interval:
         return f"the last one began at {source.last_reconciled_at.isoformat(timespec='seconds')}"
     if source.held_digest is not None and confirms_held:

@@ -1,6 +1,6 @@
 """Sources: what to read from where, when it was last read, and who is reading it now."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -87,6 +87,11 @@ class Sources:
         values |= {"last_synced_at": None, "last_reconciled_at": None, "last_error": None}
         with self._db.begin() as connection:
             connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+
+    def list_next(self, source_ids: Collection[str]) -> None:
+        """Make the next sync of these sources a full listing: a feed does not tell again of documents that could not be read."""
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.source_id.in_(sorted(source_ids))).values(last_reconciled_at=None))
 
     def find(self, source_id: str) -> Source | None:
         """The source, removed or not; None where there never was one."""

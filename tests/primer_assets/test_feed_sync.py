@@ -235,6 +235,18 @@ def test_a_document_that_vanished_before_it_was_read_makes_the_next_sync_a_listi
     assert bench.living() == contents(source)
 
 
+def test_a_document_that_could_not_be_read_is_tried_again_by_a_listing_when_a_person_asks(bench: Bench, source: ScriptedSource) -> None:
+    source.unreadable = {"a.txt"}
+    source.put("a.txt", b"Forbidden for now.")
+    bench.sync(source)
+    source.unreadable = set()
+    assert bench.sync(source).why_listed is None
+    assert bench.row("a.txt").reason == "unreadable"
+    bench.world.catalog.sources.list_next([SOURCE])
+    assert bench.sync(source).why_listed is not None
+    assert bench.living() == contents(source)
+
+
 def test_members_follow_their_container_through_edit_rename_and_delete(bench: Bench, source: ScriptedSource) -> None:
     bench.mime = "text/plain"
     source.put("box.txt", b"member-one.txt:first\nmember-two.txt:second\n")
