@@ -56,7 +56,7 @@ def _resources() -> dict[str, Any]:
         "catalog": _catalog,
         "store": _store,
         "toolkit": _toolkit,
-        "connectors": Connectors(load_settings().home.resolve() / "sources"),
+        "connectors": Connectors(load_settings().source_folders),
         "checkpoint": dg.ResourceDefinition.hardcoded_resource(lambda _name: None),
     }
 

@@ -167,6 +167,11 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.home.resolve() / 'catalog.sqlite'}"
 
     @property
+    def source_folders(self) -> Path:
+        """Where connectors keep a folder a source, such as the mirror of a repository; all in there can be fetched again."""
+        return self.home.resolve() / "sources"
+
+    @property
     def dagster_home(self) -> Path:
         """Where Dagster keeps its runs, events and schedules."""
         return self.home.resolve() / "dagster"

@@ -1,6 +1,7 @@
 """`primer source`: what to read from where."""
 
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -232,6 +233,7 @@ def remove(source: str, json: JsonOption = False) -> None:
         from primer_assets.partitions import SOURCE
 
         workspace.instance.delete_dynamic_partition(SOURCE, found.source_id)
+        shutil.rmtree(workspace.settings.source_folders / found.source_id, ignore_errors=True)
     if json:
         print_json({"source": source, "deleted": deleted})
     else:

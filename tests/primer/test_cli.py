@@ -309,5 +309,7 @@ def test_a_wiki_is_added_with_its_settings_read_by_its_feed_and_changed(home: Pa
     changed = read(home, "source", "set", "team-wiki", "--set", "uri=https://wiki.example/{path}", "--set", "suffixes=")
     assert (changed["settings"]["uri"], "suffixes" in changed["settings"]) == ("https://wiki.example/{path}", False)
     assert (changed["settings"]["branch"], changed["credentials"]) == ("main", "env:WIKI_SECRET")
+    assert (home / "sources" / "team-wiki").is_dir()
     assert read(home, "source", "remove", "team-wiki")["deleted"] == 1
+    assert not (home / "sources" / "team-wiki").exists()
     assert b"pelican-token" not in b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
