@@ -57,7 +57,7 @@ def _resources() -> dict[str, Any]:
         "catalog": _catalog,
         "store": _store,
         "toolkit": _toolkit,
-        "connectors": Connectors(),
+        "connectors": Connectors(load_settings().source_folders),
         "checkpoint": dg.ResourceDefinition.hardcoded_resource(lambda _name: None),
     }
 

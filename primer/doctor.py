@@ -136,7 +136,7 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
     for source in sources:
         root = source.settings.get("root")
         if root is not None and not Path(str(root)).is_dir():
-            remedy = f"mount it, or `primer source set {source.source_id} --path FOLDER`"
+            remedy = f"mount it, or `primer source set {source.source_id} --location FOLDER`"
             yield Check(f"source {source.source_id}", Severity.ERROR, f"its folder {root} is not there", remedy)
         elif source.last_error:
             yield Check(f"source {source.source_id}", Severity.WARNING, source.last_error)

@@ -132,7 +132,7 @@ def erase(settings: Settings) -> None:
     database = Database(settings.catalog_url, SystemClock())
     database.drop_all()
     database.close()
-    for name in ("store", "vectors", "keywords", "embeddings", "dagster"):
+    for name in ("store", "vectors", "keywords", "embeddings", "dagster", "sources"):
         shutil.rmtree(settings.home / name, ignore_errors=True)
     for path in settings.home.glob("catalog.sqlite*"):
         path.unlink()

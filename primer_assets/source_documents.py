@@ -1,10 +1,13 @@
-"""`source_documents`: what a source holds, learned by a listing; new bytes fetched and hashed, jobs committed."""
+"""`source_documents`: what a source holds, learned by its change feed or a listing; new bytes fetched and hashed, jobs committed."""
+
+from contextlib import closing
 
 import dagster as dg
 
 from primer_assets.grid_asset import SYSTEM_RETRY
 from primer_assets.partitions import SOURCES
-from primer_assets.source_sync import SourceSync
+from primer_assets.source_feed import FeedSync
+from primer_assets.source_turn import take_turn
 from primer_assets.stage_run import plain_errors
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
@@ -22,8 +25,8 @@ SHOWN_PROBLEMS = 20
     group_name="sources",
     retry_policy=SYSTEM_RETRY,
     kinds={"python"},
-    description="Documents of a source as its newest listing shows them. New and changed ones are fetched and wait to be parsed; "
-    "vanished ones are deleted, or held where too many vanish at once.",
+    description="Documents of a source as its change feed or its newest full listing shows them. New and changed ones are fetched and wait "
+    "to be parsed; vanished ones are deleted, or held where too many vanish at once.",
 )
 def source_documents(
     context: dg.AssetExecutionContext,
@@ -49,18 +52,21 @@ def source_documents(
         lease, began_at = settings.lease, catalog.now()
         with Heartbeat(lease, lambda: catalog.holders.beat(owner, lease), lambda: catalog.sources.renew(owner, lease)):
             try:
-                connector = connectors.open(source)
-                expander, fast = toolkit.expander, settings.fast_lane
-                sync = SourceSync(catalog, store, connector, expander, source, scan, epoch, versions, settings.buckets, confirms_held, fast)
-                decision = sync.run()
+                with closing(connectors.open(source)) as connector:
+                    expander, fast = toolkit.expander, settings.fast_lane
+                    sync = FeedSync(
+                        catalog, store, connector, expander, source, scan, epoch, versions, settings.buckets, confirms_held, fast
+                    )
+                    turn = take_turn(sync, began_at, settings.full_listing_interval)
             except PrimerError as error:
-                catalog.sources.finish(source.source_id, epoch, None, None, str(error))
+                catalog.sources.finish(source.source_id, epoch, None, str(error))
                 raise
         hidden = [f"documents are hidden, since their permissions cannot be read: {error}" for error in sorted(sync.hiding)]
         problems = [*hidden, *sync.problems][:SHOWN_PROBLEMS]
-        catalog.sources.finish(source.source_id, epoch, began_at, (decision.held, sync.report.held), "; ".join(problems) or None)
+        catalog.sources.finish(source.source_id, epoch, began_at, "; ".join(problems) or None, turn.listed)
         metadata: dict[str, dg.MetadataValue] = {name: dg.MetadataValue.int(value) for name, value in sync.report.to_json().items()}
-        metadata["deletes"] = dg.MetadataValue.text("; ".join(decision.reasons) or "none")
+        metadata["learned_by"] = dg.MetadataValue.text("change feed" if turn.why_listed is None else f"full listing: {turn.why_listed}")
+        metadata["deletes"] = dg.MetadataValue.text("; ".join(turn.decision.reasons if turn.decision else ()) or "none")
         metadata["problems"] = dg.MetadataValue.json(problems)
         metadata["notices"] = dg.MetadataValue.json(list(sync.notices[:SHOWN_PROBLEMS]))
         metadata["skipped"] = dg.MetadataValue.json(dict(sync.skipped))

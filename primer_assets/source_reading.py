@@ -21,7 +21,8 @@ TRIES = 3
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What reading an item gave: its content, kind and lane, or the fault that it has; and what reading its members gave."""
+    """What reading an item gave: its content, kind and lane, or the fault that it has; and what reading its members gave.
+    `is_taken_apart` says that it was taken apart to the end, so that its members are all there are."""
 
     item: ListedItem
     fetched: Fetched | None
@@ -29,6 +30,7 @@ class Read:
     fault: DocumentFault | None
     lane: Lane = Lane.FAST
     members: tuple["Read", ...] = ()
+    is_taken_apart: bool = False
 
 
 @dataclass(slots=True)
@@ -90,9 +92,11 @@ class Reading:
     def _keep(self, item: ListedItem, file: Path, fetched: Fetched, is_same: bool) -> Read:
         """Store and recognise a file. The members of one that is the same as before are known, and it is not taken apart again."""
         sniffed = sniff_file(file, item.title)
+        faults = len(self.notices)
         members = () if is_same or not self.expander.opens(sniffed) else tuple(self._members(item, file))
         self.store.put_content(file, fetched.content_hash)
-        return Read(item, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, fetched.size, self.fast), members)
+        lane = lane_at_fetch(sniffed.format, fetched.size, self.fast)
+        return Read(item, fetched, sniffed.mime, None, lane, members, is_taken_apart=not is_same and len(self.notices) == faults)
 
     def _members(self, item: ListedItem, file: Path) -> Iterator[Read]:
         """Read the members of a container, each as an item of its own that shares the container's permissions and time."""
@@ -101,18 +105,23 @@ class Reading:
                 size = member.file.stat().st_size
                 with member.file.open("rb") as opened:
                     content_hash = hashlib.file_digest(opened, "sha256").hexdigest()
-                inner = replace(
-                    item,
-                    path=f"{item.path}/{member.path}",
-                    uri=f"{item.uri}#{quote(member.path)}",
-                    title=PurePosixPath(member.path).name,
-                    fingerprint=content_hash,
-                    size=size,
-                    container=item.path,
-                )
+                inner = member_item(item, member.path, content_hash, size)
                 sniffed = sniff_file(member.file, inner.title)
                 self.store.put_content(member.file, content_hash)
                 fetched = Fetched(content_hash, size, content_hash, item.modified_ns)
                 yield Read(inner, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, size, self.fast))
         except DocumentFault as fault:
             self.notices.append(f"the files inside are not read: {fault.message}")
+
+
+def member_item(container: ListedItem, inner: str, fingerprint: str, size: int) -> ListedItem:
+    """A member as an item; it shares the container's permissions and time. `inner` is its path in there."""
+    return replace(
+        container,
+        path=f"{container.path}/{inner}",
+        uri=f"{container.uri}#{quote(inner)}",
+        title=PurePosixPath(inner).name,
+        fingerprint=fingerprint,
+        size=size,
+        container=container.path,
+    )

@@ -7,8 +7,9 @@ which documents vanished and may stand there under a new path. Memory stays flat
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
+from types import MappingProxyType
 from typing import TextIO
 
 from sqlalchemy import Connection
@@ -20,14 +21,15 @@ from primer_core.delete_guard import DeleteDecision, Verdict, decide_deletes, va
 from primer_core.failures import Reason
 from primer_core.lanes import FastLane, Lane
 from primer_core.renames import Appeared, Vanished, match_renames
+from primer_core.source_time import from_ns
 from primer_core.stages import FETCH, Operation
 from primer_core.sync_report import SyncReport
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
-from primer_resources.catalog.documents import KnownDocument, Placement, VersionFacts
+from primer_resources.catalog.documents import Deletion, KnownDocument, Placement, VersionFacts
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.sources import Source
-from primer_resources.connectors.base import Access, Connector, ListedItem
+from primer_resources.connectors.base import Access, Connector, Cursor, ListedItem
 from primer_resources.containers.expander import Expander
 from primer_resources.document_store import DocumentStore
 from primer_resources.scratch import Scratch
@@ -59,6 +61,7 @@ class SourceSync:
     problems: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
+    cursor: Cursor | None = None
     _acls: dict[str, AclRow] = field(default_factory=dict)
     _changed_acls: set[str] = field(default_factory=set)
     hiding: set[str] = field(default_factory=set)
@@ -68,14 +71,14 @@ class SourceSync:
         self._acls = self.catalog.acls.of_source(self.source.source_id)
         known_before = self.catalog.documents.living(self.source.source_id)
         with Scratch() as work, (work / "new.jsonl").open("w+", encoding="utf-8") as spool:
-            listing = self.connector.list()
+            listing = self.connector.list(self.source.cursor)
             reading = Reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
             for batch in _batches(listing, LISTED_A_BATCH):
                 self._settle_known(batch, spool, reading)
             spool.seek(0)
             for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
                 self._settle_new(batch, reading)
-            self.problems, self.skipped = listing.problems, listing.skipped
+            self.problems, self.skipped, self.cursor = listing.problems, listing.skipped, listing.cursor
             self.notices = (*listing.notices, *reading.notices)
             self.report.bytes_read = reading.bytes_read
         return self._settle_vanished(known_before)
@@ -147,14 +150,17 @@ class SourceSync:
         if item.fault is not None or document.content_hash is None or item.fingerprint != document.fingerprint:
             return True
         began = self.source.last_began_at
-        return began is not None and _moment(item.modified_ns) >= began - RACY
+        return began is not None and from_ns(item.modified_ns) >= began - RACY
 
     def _settle_read(self, connection: Connection, read: Read, document: KnownDocument) -> None:
         """A document that was read again: the same bytes move only metadata; other bytes, or a fault, are a new version."""
         item, fetched = read.item, read.fetched
         if read.fault is not None and document.reason == read.fault.reason:
-            self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
-            self.report.unchanged += 1
+            if item.path == document.path:
+                self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
+                self.report.unchanged += 1
+            else:
+                self._move(connection, item, item.fingerprint, document)
             self.report.still_unreadable += 1
             return
         if fetched is not None and fetched.content_hash == document.content_hash:
@@ -217,10 +223,10 @@ class SourceSync:
         """What is seen now is newer than what is known, whatever the file's time says: an older file may have been put back."""
         fetched = read.fetched
         modified = read.item.modified_ns if fetched is None else fetched.modified_ns
-        label = f"{modified}-{'unread' if fetched is None else fetched.content_hash[:12]}"
+        label = f"{read.item.version or modified}-{'unread' if fetched is None else fetched.content_hash[:12]}"
         return VersionFacts(
             source_version=label,
-            version_order=max(modified, order + 1),
+            version_order=max(read.item.order or modified, order + 1),
             content_hash=None if fetched is None else fetched.content_hash,
             mime=read.mime,
             bucket=None if fetched is None else bucket_of(fetched.content_hash, self.buckets),
@@ -343,27 +349,33 @@ class SourceSync:
 
     def _place(self, item: ListedItem, fingerprint: str, document: KnownDocument | None) -> Placement:
         acl_id, acl_error = self._access(item.access, document)
-        return Placement(item.path, item.uri, item.title, item.container, fingerprint, acl_id, acl_error, _moment(item.modified_ns))
+        return Placement(item.path, item.uri, item.title, item.container, fingerprint, acl_id, acl_error, from_ns(item.modified_ns))
 
 
 def delete_documents(
-    catalog: Catalog, connection: Connection, source_id: str, gone: Sequence[KnownDocument], versions: Sequence[str], scan: int | None
+    catalog: Catalog,
+    connection: Connection,
+    source_id: str,
+    gone: Sequence[KnownDocument],
+    versions: Sequence[str],
+    scan: int | None,
+    told: Mapping[str, Deletion] = MappingProxyType({}),
 ) -> int:
-    """Tombstone documents and make the jobs that take their rows out of the indexes. Returns how many went."""
+    """Tombstone documents and make the jobs that take their rows out of the indexes. Returns how many went.
+
+    `told` is doc_id → the delete that the source told of; without it the document went now, after the version that is known.
+    """
     now = catalog.database.clock.now()
-    went = set(catalog.documents.tombstone(connection, gone, scan, now))
+    went = set(catalog.documents.tombstone(connection, gone, scan, now, told))
     for document in gone:
         if document.doc_id in went:
-            job = NewJob(document.doc_id, source_id, document.source_version, None, document.bucket or "", Lane.FAST, Operation.DELETE, now)
+            at = told[document.doc_id].event_time if document.doc_id in told else now
+            job = NewJob(document.doc_id, source_id, document.source_version, None, document.bucket or "", Lane.FAST, Operation.DELETE, at)
             if document.bucket is None:
                 catalog.jobs.supersede(connection, document.doc_id, now)
             else:
                 catalog.jobs.add(connection, [job], versions)
     return len(went)
-
-
-def _moment(nanoseconds: int) -> datetime:
-    return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=nanoseconds // 1000)
 
 
 def _unspool(spool: TextIO) -> Iterator[ListedItem]:

@@ -124,6 +124,8 @@ class Settings(BaseSettings):
 
     poll_interval: Duration = timedelta(seconds=20)
     """Default time between two syncs of a source."""
+    full_listing_interval: Duration = timedelta(days=1)
+    """How often a source with a change feed is listed in full all the same: feeds do not tell of every delete."""
     held_delete_wait: Duration = timedelta(hours=1)
     """How much later a listing that a sensor launched must agree before held deletes go; a sync that a person starts agrees at once."""
     sensor_interval: Duration = timedelta(seconds=10)
@@ -171,6 +173,11 @@ class Settings(BaseSettings):
     def catalog_url(self) -> str:
         """URL of the catalog's database."""
         return self.database_url or f"sqlite:///{self.home.resolve() / 'catalog.sqlite'}"
+
+    @property
+    def source_folders(self) -> Path:
+        """Where connectors keep a folder a source, such as the mirror of a repository; all in there can be fetched again."""
+        return self.home.resolve() / "sources"
 
     @property
     def dagster_home(self) -> Path:

@@ -31,6 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz-inputs", type=int, default=60, metavar="N", help="How many mutated files tests/primer_resources/parser/test_fuzz.py parses."
     )
+    parser.addoption(
+        "--edits",
+        default="handbook:1-6",
+        metavar="HISTORY:FIRST-LAST",
+        help="Which events of the corpus's edits tests/system/test_wiki_replay.py replays; a history's name alone means all of it.",
+    )
     parser.addoption("--fuzz-seed", type=int, default=1, metavar="N", help="The seed of those mutations.")
 
 

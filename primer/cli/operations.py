@@ -7,6 +7,7 @@ import typer
 from primer.cli.output import DIFFERENCE_EXIT, JsonOption, out, print_json, print_table
 from primer.workspace import erase, open_workspace
 from primer_core.failures import NEXT_ACTION, PrimerError, Reason
+from primer_core.stages import FETCH
 from primer_resources.catalog.lookup import DeadLetter
 from primer_resources.settings import load_settings
 
@@ -81,12 +82,13 @@ def dlq_retry(
         doc_id = None if doc is None else resolve(workspace, doc)
         letters = workspace.catalog.lookup.dead_letters(doc_id=doc_id)
         moved = workspace.catalog.jobs.retry([letter.job_id for letter in letters])
+        workspace.catalog.sources.list_next({letter.source for letter in letters if letter.stage == FETCH})
     if json:
         print_json({"retried": moved, "wait_for_sync": len(letters) - moved})
         return
     out.print(f"{moved} put back")
     if len(letters) > moved:
-        out.print(f"{len(letters) - moved} were never fetched: every sync tries them again")
+        out.print(f"{len(letters) - moved} were never fetched: the next sync of their source lists it in full and tries them again")
 
 
 def reconcile(json: JsonOption = False) -> None:

@@ -1,6 +1,8 @@
 """`primer source`: what to read from where."""
 
 import re
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +15,7 @@ from primer_assets.source_sync import LISTED_A_BATCH, delete_documents
 from primer_core.failures import PrimerError
 from primer_resources.catalog.sources import Source
 from primer_resources.connectors.access import access_file_beside
-from primer_resources.connectors.registry import Connectors
+from primer_resources.connectors.registry import KINDS, check_source, kind_of
 from primer_resources.settings import Duration
 
 app = typer.Typer(no_args_is_help=True, help="Add, change, list and remove sources.")
@@ -22,34 +24,48 @@ NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
 
 
 Groups = Annotated[str | None, typer.Option(help="Groups that may read it, comma-separated, where no access file says otherwise.")]
-AccessFile = Annotated[Path | None, typer.Option(help="Access file; FOLDER.access.yaml beside the folder when left out.")]
+AccessFile = Annotated[Path | None, typer.Option(help="Access file; for a folder, FOLDER.access.yaml beside it when left out.")]
 Library = Annotated[str | None, typer.Option(help="Library that the documents belong to.")]
 Poll = Annotated[str | None, typer.Option(help="Time between two syncs by the sensor, with a unit, such as 5m.")]
+Credentials = Annotated[str | None, typer.Option(help="Where the secret is: env:NAME or file:/PATH. It is never stored.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of this type; repeat it for more. An empty value means its default."),
+]
 
 
 @app.command()
 def add(
-    path: Annotated[Path, typer.Argument(help="The folder to read.")],
-    name: Annotated[str, typer.Option(help="Name of the source; the folder's own name when left out.")] = "",
+    location: Annotated[str, typer.Argument(help="What to read: a folder, or the URL of a repository, a tracker or a bucket.")],
+    type_: Annotated[str, typer.Option("--type", help=f"One of {', '.join(KINDS)}.")] = DRIVE,
+    name: Annotated[str, typer.Option(help="Name of the source; the last part of the location when left out.")] = "",
     groups: Groups = None,
     access_file: AccessFile = None,
+    credentials: Credentials = None,
+    set_: Set = None,
     library: Library = None,
     poll: Poll = None,
     json: JsonOption = False,
 ) -> None:
-    """Add a folder as a source. Nothing is read yet: `primer sync` or the sensor does that."""
-    source_id = name or re.sub(r"[^a-z0-9._-]+", "-", path.resolve().name.lower()).strip("-._")
+    """Add a source. Nothing is read yet: `primer sync` or the sensor does that."""
+    kind = kind_of(type_)
+    where = _resolved(location)
+    source_id = name or re.sub(r"[^a-z0-9._-]+", "-", _last_part(where)).strip("-._")
     if not NAME.fullmatch(source_id):
         raise PrimerError(f"source name {source_id!r} is not valid; choose --name of lower-case letters, digits, '.', '_' and '-'")
     with open_workspace() as workspace:
+        given = {kind.location: where, "groups": _names(groups), "max_file_mb": workspace.settings.max_file_mb}
+        if access_file is not None:
+            given["access_file"] = str(access_file.resolve())
         source = Source(
             source_id=source_id,
             tenant_id=workspace.settings.tenant,
             library=library or workspace.settings.library,
-            type=DRIVE,
-            settings=_drive_settings(workspace, path, _names(groups), access_file),
+            type=type_,
+            settings=_checked(workspace, type_, given, _pairs(set_), credentials),
             sync="poll",
             poll_interval_s=_seconds(poll) if poll is not None else round(workspace.settings.poll_interval.total_seconds()),
+            credentials_ref=credentials,
         )
         is_new = workspace.catalog.sources.add(source)
         workspace.add_partitions()
@@ -58,15 +74,17 @@ def add(
     if json:
         print_json(_shown(added))
     else:
-        out.print(f"source {source_id} {'added' if is_new else 'is there already'}: {path.resolve()}", markup=False)
+        out.print(f"source {source_id} {'added' if is_new else 'is there already'}: {where}", markup=False)
 
 
 @app.command("set")
-def set_(
+def set_source(
     source: Annotated[str, typer.Argument(help="The source to change.")],
-    path: Annotated[Path | None, typer.Option(help="Where the folder is now.")] = None,
+    location: Annotated[str | None, typer.Option(help="Where it is now.")] = None,
     groups: Groups = None,
     access_file: AccessFile = None,
+    credentials: Credentials = None,
+    set_: Set = None,
     library: Library = None,
     poll: Poll = None,
     json: JsonOption = False,
@@ -74,19 +92,44 @@ def set_(
     """Change settings of a source; what is left out stays. Its documents stay, and the next sync settles what follows."""
     with open_workspace() as workspace:
         present = workspace.catalog.sources.get(source)
-        root = Path(str(present.settings["root"])) if path is None else path
-        names = list(present.settings.get("groups", ())) if groups is None else _names(groups)
-        named = present.settings.get("access_file")
-        beside = access_file or (Path(str(named)) if named else None)
-        settings = _drive_settings(workspace, root, names, beside)
+        given = dict(present.settings)
+        if location is not None:
+            given[kind_of(present.type).location] = _resolved(location)
+        if groups is not None:
+            given["groups"] = _names(groups)
+        if access_file is not None:
+            given["access_file"] = str(access_file.resolve())
+        reference = credentials or present.credentials_ref
+        settings = _checked(workspace, present.type, given, _pairs(set_), reference)
         seconds = present.poll_interval_s if poll is None else _seconds(poll)
-        workspace.catalog.sources.change(present.source_id, settings, seconds, library or present.library)
+        workspace.catalog.sources.change(present.source_id, settings, reference, seconds, library or present.library)
         changed = workspace.catalog.sources.get(present.source_id)
         _warn_of_overlaps(workspace, changed)
     if json:
         print_json(_shown(changed))
     else:
         out.print(f"source {source} changed; `primer sync {source}` settles what follows", markup=False)
+
+
+def _resolved(location: str) -> str:
+    """A path in its absolute form, since Dagster runs elsewhere; a URL as it is."""
+    is_url = "://" in location or re.fullmatch(r"[\w.-]+@[\w.-]+:.+", location)
+    return location if is_url else str(Path(location).resolve())
+
+
+def _last_part(location: str) -> str:
+    return location.rstrip("/").rpartition("/")[2].removesuffix(".git").lower()
+
+
+def _pairs(settings: list[str] | None) -> dict[str, str]:
+    """name → value of what --set gave. Raises PrimerError for what is no pair."""
+    pairs = {}
+    for text in settings or ():
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            raise PrimerError(f"--set {text!r} is no pair; write it as --set NAME=VALUE")
+        pairs[name.strip()] = value.strip()
+    return pairs
 
 
 def _names(groups: str | None) -> list[str]:
@@ -101,28 +144,40 @@ def _seconds(poll: str) -> int:
     return max(1, round(interval.total_seconds()))
 
 
-def _drive_settings(workspace: Workspace, path: Path, groups: list[str], access_file: Path | None) -> dict[str, object]:
-    """Settings of the folder at `path`. Raises PrimerError for a folder that is not there, nobody could read, or holds PRIMER_HOME."""
-    root, home = path.resolve(), workspace.settings.home.resolve()
+def _checked(
+    workspace: Workspace, type_: str, given: Mapping[str, object], pairs: Mapping[str, str], credentials: str | None
+) -> dict[str, object]:
+    """Settings with what --set gave, as the catalog keeps them. Raises PrimerError for a source that is not valid or nobody could read."""
+    kind = kind_of(type_)
+    settings = {name: value for name, value in {**given, **pairs}.items() if value != ""}
+    checked = check_source(type_, settings, credentials)
+    location = str(settings[kind.location])
+    if type_ == DRIVE:
+        _check_folder(workspace, Path(location))
+    beside = access_file_beside(Path(location)) if type_ == DRIVE else None
+    if not checked.groups and checked.access_file is None and not (beside is not None and beside.exists()):
+        where = f" at {beside}" if beside is not None else " with --access-file"
+        raise PrimerError(f"nobody could read {location}: give --groups, or an access file{where}")
+    return {name: value for name, value in checked.model_dump(mode="json", exclude_unset=True).items() if value is not None}
+
+
+def _check_folder(workspace: Workspace, root: Path) -> None:
+    """Raise PrimerError for a folder that is not there or holds PRIMER_HOME."""
     if not root.is_dir():
-        raise PrimerError(f"{path} is not a folder; give the folder that holds the documents")
-    beside = access_file or access_file_beside(root)
-    if not groups and not beside.exists():
-        raise PrimerError(f"nobody could read {path}: give --groups, or an access file at {beside}")
-    if home.is_relative_to(root):
-        raise PrimerError(f"{path} holds PRIMER_HOME = {workspace.settings.home}, so Primer would read itself; move one of them")
-    settings: dict[str, object] = {"root": str(root), "groups": groups, "max_file_mb": workspace.settings.max_file_mb}
-    if access_file is not None:
-        settings["access_file"] = str(access_file.resolve())
-    Connectors().check(DRIVE, settings)
-    return settings
+        raise PrimerError(f"{root} is not a folder; give the folder that holds the documents")
+    if workspace.settings.home.resolve().is_relative_to(root):
+        raise PrimerError(f"{root} holds PRIMER_HOME = {workspace.settings.home}, so Primer would read itself; move one of them")
 
 
 def _warn_of_overlaps(workspace: Workspace, source: Source) -> None:
     """Say where another source reads the same folder, or one inside the other: such documents are indexed once a source."""
+    if source.type != DRIVE:
+        return
     root = Path(str(source.settings["root"]))
     for other in workspace.catalog.sources.all():
         place = Path(str(other.settings.get("root", "")))
+        if other.type != DRIVE:
+            continue
         if other.source_id != source.source_id and (root.is_relative_to(place) or place.is_relative_to(root)):
             err.print(f"note: source {other.source_id} reads {place} as well; what both hold is indexed twice", markup=False)
 
@@ -133,6 +188,7 @@ def _shown(source: Source) -> dict[str, object]:
         "type": source.type,
         "library": source.library,
         "settings": dict(source.settings),
+        "credentials": source.credentials_ref,
         "poll_interval_s": source.poll_interval_s,
         "last_synced_at": source.last_synced_at,
         "held": source.held_count,
@@ -152,7 +208,7 @@ def list_(json: JsonOption = False) -> None:
         [
             s.source_id,
             s.type,
-            s.settings.get("root"),
+            s.settings.get(kind_of(s.type).location),
             f"{s.poll_interval_s} s",
             s.last_synced_at or "never",
             s.held_count,
@@ -160,7 +216,7 @@ def list_(json: JsonOption = False) -> None:
         ]
         for s in sources
     ]
-    print_table(["source", "type", "root", "poll", "last synced", "held", "last error"], rows)
+    print_table(["source", "type", "location", "poll", "last synced", "held", "last error"], rows)
 
 
 @app.command()
@@ -177,6 +233,7 @@ def remove(source: str, json: JsonOption = False) -> None:
         from primer_assets.partitions import SOURCE
 
         workspace.instance.delete_dynamic_partition(SOURCE, found.source_id)
+        shutil.rmtree(workspace.settings.source_folders / found.source_id, ignore_errors=True)
     if json:
         print_json({"source": source, "deleted": deleted})
     else:

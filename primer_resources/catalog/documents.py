@@ -1,12 +1,14 @@
 """Document rows as a sync sees them: what is known, what was seen, what changed. All writes are guarded by version or by scan."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, func, select, update
 
+from primer_core.failures import Reason
 from primer_core.lanes import Lane
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import lock_documents, slices
@@ -59,6 +61,14 @@ class VersionFacts:
     bucket: str | None
     status: str
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """A delete as the source tells of it: its place among the document's versions, and when it happened."""
+
+    version_order: int
+    event_time: datetime
 
 
 _COLUMNS = [documents.c[field.name] for field in fields(KnownDocument)]
@@ -139,6 +149,12 @@ class Documents:
             yield found
             after = found[-1].doc_id
 
+    def wait_to_be_read(self, source_id: str) -> bool:
+        """Whether living documents of the source kept changing, or vanished, while they were read: only a listing shows them again."""
+        mine = and_(documents.c.source_id == source_id, documents.c.reason == Reason.CHANGING, documents.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            return connection.execute(select(documents.c.doc_id).where(mine).limit(1)).first() is not None
+
     def living(self, source_id: str) -> int:
         """How many living documents the source has."""
         statement = select(func.count()).select_from(documents).where(documents.c.source_id == source_id, documents.c.deleted_at.is_(None))
@@ -205,10 +221,18 @@ class Documents:
         )
         return moved.rowcount == 1
 
-    def tombstone(self, connection: Connection, gone: Sequence[KnownDocument], scan: int | None, now: datetime) -> list[str]:
+    def tombstone(
+        self,
+        connection: Connection,
+        gone: Sequence[KnownDocument],
+        scan: int | None,
+        now: datetime,
+        told: Mapping[str, Deletion] = MappingProxyType({}),
+    ) -> list[str]:
         """Tombstone documents, each still at the version given and, with a scan, still unseen by it. Returns the doc_ids that went.
 
-        A tombstone's version is one above the document's, so that a late repeat of that document version cannot revive it.
+        A tombstone's version is that of the delete (`told`: doc_id → deletion; the others went now) and at least one above the
+        document's, so that a late repeat of any earlier version cannot revive it.
         """
         went = []
         for known in gone:
@@ -219,10 +243,10 @@ class Documents:
             )
             if scan is not None:
                 guard = and_(guard, documents.c.seen_scan != scan)
+            deletion = told.get(known.doc_id, Deletion(0, now))
+            order, at = max(deletion.version_order, known.version_order + 1), deletion.event_time
             done = connection.execute(
-                update(documents)
-                .where(guard)
-                .values(deleted_at=now, status="deleted", reason=None, version_order=known.version_order + 1, event_time=now)
+                update(documents).where(guard).values(deleted_at=now, status="deleted", reason=None, version_order=order, event_time=at)
             )
             if done.rowcount == 1:
                 went.append(known.doc_id)

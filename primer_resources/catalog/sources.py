@@ -1,6 +1,6 @@
 """Sources: what to read from where, when it was last read, and who is reading it now."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,8 @@ from primer_resources.catalog.upsert import insert_or_update
 @dataclass(frozen=True, slots=True)
 class Source:
     """A source as it was configured, and how its last sync went. `held_digest` names the deletes that were held back then;
-    `last_began_at` is when the last sync that went well began."""
+    `last_began_at` is when the last sync that went well began, `last_reconciled_at` when the last complete listing did.
+    `cursor` is where its change feed goes on, `credentials_ref` where its secret is (never the secret)."""
 
     source_id: str
     tenant_id: str
@@ -33,6 +34,19 @@ class Source:
     last_began_at: datetime | None = None
     last_error: str | None = None
     removed_at: datetime | None = None
+    credentials_ref: str | None = None
+    cursor: Mapping[str, Any] | None = None
+    last_reconciled_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What a full listing gave: the deletes that it held back (digest, count), whether it was complete, and where the feed goes on."""
+
+    held_digest: str | None
+    held_count: int
+    is_complete: bool
+    cursor: Mapping[str, Any] | None
 
 
 _COLUMNS = [sources.c[field.name] for field in fields(Source)]
@@ -54,22 +68,30 @@ class Sources:
         Raises PrimerError where the name stands for another one.
         """
         values = {field.name: getattr(source, field.name) for field in fields(Source)} | {"settings": dict(source.settings)}
-        changed = ("library", "type", "settings", "sync", "poll_interval_s", "removed_at", "last_synced_at", "last_began_at", "last_error")
+        changed = (
+            *("library", "type", "settings", "credentials_ref", "sync", "poll_interval_s", "removed_at"),
+            *("last_synced_at", "last_began_at", "last_reconciled_at", "last_error"),
+        )
         statement = insert_or_update(self._db, sources, changed, where=sources.c.removed_at.is_not(None)).values(**values)
         with self._db.begin() as connection:
             if connection.execute(statement.returning(sources.c.source_id)).one_or_none() is not None:
                 return True
         present = self.get(source.source_id)
-        if (present.type, dict(present.settings)) == (source.type, dict(source.settings)):
+        if (present.type, dict(present.settings), present.credentials_ref) == (source.type, dict(source.settings), source.credentials_ref):
             return False
         raise PrimerError(f"source {source.source_id!r} exists already with other settings; remove it first, or choose another --name")
 
-    def change(self, source_id: str, settings: Mapping[str, Any], poll_interval_s: int, library: str) -> None:
-        """Give a source other settings; its documents stay, and its next sync is due at once."""
-        values = {"settings": dict(settings), "poll_interval_s": poll_interval_s, "library": library}
-        values |= {"last_synced_at": None, "last_error": None}
+    def change(self, source_id: str, settings: Mapping[str, Any], credentials_ref: str | None, poll_interval_s: int, library: str) -> None:
+        """Give a source other settings; its documents stay, and its next sync is due at once and is a full listing."""
+        values = {"settings": dict(settings), "credentials_ref": credentials_ref, "poll_interval_s": poll_interval_s, "library": library}
+        values |= {"last_synced_at": None, "last_reconciled_at": None, "last_error": None}
         with self._db.begin() as connection:
             connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+
+    def list_next(self, source_ids: Collection[str]) -> None:
+        """Make the next sync of these sources a full listing: a feed does not tell again of documents that could not be read."""
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.source_id.in_(sorted(source_ids))).values(last_reconciled_at=None))
 
     def find(self, source_id: str) -> Source | None:
         """The source, removed or not; None where there never was one."""
@@ -140,16 +162,24 @@ class Sources:
         if held.rowcount != 1:
             raise LeaseLost(f"source {source_id}: another run has taken over its sync")
 
-    def finish(self, source_id: str, epoch: int, began_at: datetime | None, held: tuple[str | None, int] | None, error: str | None) -> None:
+    def save_cursor(self, connection: Connection, source_id: str, cursor: Mapping[str, Any]) -> None:
+        """Where the feed goes on, inside the transaction of what it told so far; `check` has fenced that transaction."""
+        connection.execute(update(sources).where(sources.c.source_id == source_id).values(cursor=dict(cursor)))
+
+    def finish(self, source_id: str, epoch: int, began_at: datetime | None, error: str | None, listed: Listed | None = None) -> None:
         """End a sync: give the source back and say how it went. `began_at` is when it began, None where it failed;
-        `held` is (digest, count) of deletes held, None to leave what is there."""
+        `listed` is what a full listing gave, None where there was none: what is held stays as it is."""
         now = self._db.now()
         values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "last_error": error, "last_synced_at": now}
         if began_at is not None:
             values["last_began_at"] = began_at
-        if held is not None:
-            same = sources.c.held_digest == held[0]
-            held_at = None if held[0] is None else case((same, sources.c.held_at), else_=now)
-            values |= {"held_digest": held[0], "held_count": held[1], "held_at": held_at, "last_reconciled_at": now}
+        if listed is not None:
+            same = sources.c.held_digest == listed.held_digest
+            held_at = None if listed.held_digest is None else case((same, sources.c.held_at), else_=now)
+            values |= {"held_digest": listed.held_digest, "held_count": listed.held_count, "held_at": held_at}
+            if listed.is_complete:
+                values |= {"last_reconciled_at": began_at}
+            if listed.is_complete and listed.cursor is not None:
+                values |= {"cursor": dict(listed.cursor)}
         with self._db.begin() as connection:
             connection.execute(update(sources).where(sources.c.source_id == source_id, sources.c.lease_epoch == epoch).values(**values))

@@ -1,4 +1,4 @@
-"""The access file: who may read which folder of a drive.
+"""The access file: who may read which folder of a source.
 
 Plain folders carry no groups that a search could use, so they are written beside the folder, in `<folder>.access.yaml`:
 
@@ -139,6 +139,11 @@ def access_file_beside(root: Path) -> Path:
     """Where the access file of a folder is looked for: beside it, `<folder>.access.yaml`."""
     place = absolute_path(root)
     return place.parent / (place.name + SUFFIX)
+
+
+def load_rules_file(access_file: Path | None, default: tuple[str, ...]) -> AccessRules:
+    """The rules of a source that is no folder, so that no file stands beside it: those of the file named, or `default` for all."""
+    return AccessRules(_distinct(default), {}) if access_file is None else load_rules(access_file.parent, access_file, default)
 
 
 def load_rules(root: Path, access_file: Path | None, default: tuple[str, ...]) -> AccessRules:

@@ -126,6 +126,10 @@ class DriveListing:
         return (*self._problems, *more, *(() if self._finished else (NOT_READ_TO_THE_END,)))
 
     @property
+    def cursor(self) -> None:
+        """Folders have no feed."""
+
+    @property
     def skipped(self) -> Mapping[str, int]:
         """What was left out on purpose: rule → number of names."""
         return dict(self._skipped)

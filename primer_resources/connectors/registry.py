@@ -1,26 +1,68 @@
 """Which connector a source's type stands for."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from primer_core.failures import PrimerError
 from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import Connector
-from primer_resources.connectors.drive import DriveConnector, load_drive_settings
+from primer_resources.connectors.credentials import check_reference
+from primer_resources.connectors.drive import DriveConnector, DriveSettings
+from primer_resources.connectors.kind import SourceSettings, load_source_settings
+from primer_resources.connectors.object_store import ObjectStoreConnector, ObjectStoreSettings
+from primer_resources.connectors.tickets import TicketsConnector, TicketsSettings
+from primer_resources.connectors.wiki import WikiConnector, WikiSettings
 
-TYPES = ("drive",)
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type of source: its settings, the setting that says where it is, and how its connector is opened.
+
+    `open` takes the settings, the reference of the credentials and a folder that the source may keep things in.
+    """
+
+    settings: type[SourceSettings]
+    location: str
+    takes_credentials: bool
+    open: Callable[[Any, str | None, Path], Connector]
 
 
+KINDS: Mapping[str, Kind] = {
+    "drive": Kind(DriveSettings, "root", False, lambda settings, _credentials, _work: DriveConnector(settings)),
+    "wiki": Kind(WikiSettings, "url", True, WikiConnector),
+    "object_store": Kind(ObjectStoreSettings, "url", True, ObjectStoreConnector),
+    "tickets": Kind(TicketsSettings, "url", True, TicketsConnector),
+}
+
+
+def kind_of(type_: str) -> Kind:
+    """The kind of that name. Raises PrimerError that names those there are."""
+    kind = KINDS.get(type_)
+    if kind is None:
+        raise PrimerError(f"source type {type_!r} is unknown; known types: {', '.join(KINDS)}")
+    return kind
+
+
+@dataclass(frozen=True, slots=True)
 class Connectors:
-    """Opens the connector of a source."""
+    """Opens the connector of a source. `home` is where connectors may keep a folder a source, such as the mirror of a repository."""
 
-    def check(self, type_: str, settings: Mapping[str, Any]) -> None:
-        """Raise PrimerError where the type is unknown or its settings are not valid."""
-        if type_ not in TYPES:
-            raise PrimerError(f"source type {type_!r} is unknown; known types: {', '.join(TYPES)}")
-        load_drive_settings(settings)
+    home: Path
 
     def open(self, source: Source) -> Connector:
         """The connector of a source. Raises PrimerError where its settings are no longer valid."""
-        self.check(source.type, source.settings)
-        return DriveConnector(load_drive_settings(source.settings))
+        kind = kind_of(source.type)
+        settings = check_source(source.type, source.settings, source.credentials_ref)
+        return kind.open(settings, source.credentials_ref, self.home / source.source_id)
+
+
+def check_source(type_: str, settings: Mapping[str, Any], credentials_ref: str | None) -> SourceSettings:
+    """The settings of a source. Raises PrimerError where the type is unknown, or settings or credentials are not valid for it."""
+    kind = kind_of(type_)
+    if credentials_ref is not None:
+        if not kind.takes_credentials:
+            raise PrimerError(f"a source of type {type_} takes no credentials; leave --credentials out")
+        check_reference(credentials_ref)
+    return load_source_settings(type_, kind.settings, settings)

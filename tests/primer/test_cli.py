@@ -17,6 +17,7 @@ import pytest
 
 from primer.cli import main
 from tests.conftest import PROJECT
+from tests.git_history import HistoryRepo
 
 SYNC_FIELDS = {
     *("scanned", "new", "changed", "unchanged", "acl_only", "deleted", "held", "failed", "indexed"),
@@ -145,7 +146,7 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
         (("status", "samples/nowhere.md"), "document 'samples/nowhere.md' is unknown"),
         (("sync", "nowhere"), "source 'nowhere' is unknown; known sources: samples"),
         (("source", "add", "/does/not/exist", "--groups", "a"), "is not a folder"),
-        (("source", "add", "docs"), "nobody could read docs: give --groups"),
+        (("source", "add", "docs"), "docs: give --groups"),
         (("source", "remove", "nowhere"), "is unknown"),
         (("dlq", "retry"), "say which"),
         (("search", " "), "the query is empty"),
@@ -153,7 +154,16 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
         (("sync", "--fast"), "No such option: --fast"),
         (("show", "samples/nowhere.md", "--chunks", "--text"), "choose one of"),
         (("source", "add", "docs", "--groups", "a", "--poll", "20"), "--poll '20' is no duration with a unit"),
-        (("source", "set", "samples", "--path", "/does/not/exist"), "is not a folder"),
+        (("source", "set", "samples", "--location", "/does/not/exist"), "is not a folder"),
+        (("source", "add", "docs", "--type", "ftp"), "source type 'ftp' is unknown; known types: drive, wiki"),
+        (("source", "add", "https://git.example/w", "--type", "wiki"), "nobody could read https://git.example/w: give --groups"),
+        (("source", "add", "https://git.example/w", "--type", "wiki", "--set", "branch"), "--set 'branch' is no pair"),
+        (("source", "add", "https://git.example/w", "--type", "wiki", "--set", "brnch=main"), "wiki setting brnch = 'main' is not valid"),
+        (("source", "add", "docs", "--type", "tickets", "--groups", "a"), "tickets setting url = "),
+        (("source", "add", "s3://b", "--type", "object_store", "--groups", "a", "--set", "max_file_mb=0"), "greater than or equal to 1"),
+        (("source", "add", "https://git.example/w", "--type", "wiki", "--groups", "a", "--credentials", "hunter2"), "by reference"),
+        (("source", "add", "docs", "--groups", "a", "--credentials", "env:X"), "of type drive takes no credentials"),
+        (("source", "set", "samples", "--set", "max_file_mb=many"), "drive setting max_file_mb = 'many' is not valid"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_fix_and_exit_2(home: Path, words: tuple[str, ...], said: str) -> None:
@@ -216,7 +226,7 @@ def test_a_source_that_moved_is_told_and_set_right_without_losing_a_document(hom
     assert "source moves: source folder" in lost.stderr
     assert "Fault" not in lost.stderr
     assert run(home, "doctor").returncode == 1
-    noted = run(home, "source", "set", "moves", "--path", str(there))
+    noted = run(home, "source", "set", "moves", "--location", str(there))
     assert noted.returncode == 0
     again = read(home, "sync", "moves")
     assert (again["scanned"], again["unchanged"] + again["acl_only"], again["embedded"]) == (1, 1, 0)
@@ -290,3 +300,30 @@ def test_what_a_command_printed_reaches_a_pipe_and_a_reader_that_leaves_early_is
         left.stdout.close()
         assert left.stderr.read() == ""
     assert left.returncode != 0
+
+
+def test_a_wiki_is_added_with_its_settings_read_by_its_feed_and_changed(home: Path, tmp_path: Path) -> None:
+    repo = HistoryRepo(tmp_path / "team-wiki.git")
+    repo.put("guide.md", b"# Guide\n\nThe pelican crossing opens at dawn.\n")
+    repo.commit()
+    words = ("--type", "wiki", "--groups", "walkers, staff", "--set", "branch=main", "--set", "suffixes=.md,.html")
+    added = read(home, "source", "add", str(repo.folder), *words, "--credentials", "env:WIKI_SECRET")
+    assert (added["source"], added["credentials"]) == ("team-wiki", "env:WIKI_SECRET")
+    assert added["settings"]["suffixes"] == [".md", ".html"]
+    assert added["settings"]["groups"] == ["walkers", "staff"]
+    lost = run(home, "sync", "team-wiki")
+    assert (lost.returncode, "credentials env:WIKI_SECRET are empty" in lost.stderr) == (2, True)
+    secret = {"WIKI_SECRET": "pelican-token"}
+    assert run(home, "sync", "team-wiki", env=secret).returncode == 0
+    repo.put("guide.md", b"# Guide\n\nThe zebra crossing opens at dusk.\n")
+    repo.commit()
+    done = run(home, "sync", "team-wiki", "--json", env=secret)
+    assert (json.loads(done.stdout)["changed"], "pelican-token" in done.stdout + done.stderr) == (1, False)
+    assert {hit["path"] for hit in read(home, "search", "zebra crossing at dusk", "--groups", "walkers", "-k", "1")} == {"guide.md"}
+    changed = read(home, "source", "set", "team-wiki", "--set", "uri=https://wiki.example/{path}", "--set", "suffixes=")
+    assert (changed["settings"]["uri"], "suffixes" in changed["settings"]) == ("https://wiki.example/{path}", False)
+    assert (changed["settings"]["branch"], changed["credentials"]) == ("main", "env:WIKI_SECRET")
+    assert (home / "sources" / "team-wiki").is_dir()
+    assert read(home, "source", "remove", "team-wiki")["deleted"] == 1
+    assert not (home / "sources" / "team-wiki").exists()
+    assert b"pelican-token" not in b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())

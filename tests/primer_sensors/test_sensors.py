@@ -67,7 +67,7 @@ def test_a_source_just_synced_is_not_due(docs: Deployment) -> None:
     catalog = docs.workspace.catalog
     taken = catalog.sources.acquire("docs", "a run", LEASE)
     assert taken is not None
-    catalog.sources.finish("docs", taken[1], catalog.now(), None, None)
+    catalog.sources.finish("docs", taken[1], catalog.now(), None)
     assert isinstance(tick(source_sync_sensor, docs.workspace), dg.SkipReason)
 
 

@@ -18,9 +18,10 @@ import psutil
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from primer_resources.catalog.sources import Source
-    from primer_resources.connectors.base import Connector, Listing
+    from primer_resources.connectors.base import Connector, Cursor, Listing
     from primer_resources.connectors.registry import Connectors
 
 DEADLINE_S = 120.0
@@ -89,7 +90,7 @@ def work(environment: Mapping[str, str], orders: Connection) -> None:
         "catalog": workspace.catalog,
         "store": workspace.store,
         "toolkit": workspace.toolkit,
-        "connectors": _stopping_connectors(trap),
+        "connectors": _stopping_connectors(trap, workspace.settings.home),
         "checkpoint": dg.ResourceDefinition.hardcoded_resource(trap),
     }
     materialiser = Materialiser(workspace.instance, overrides)
@@ -115,7 +116,7 @@ def _sync(workspace: Any, materialiser: Any) -> str | None:
     return "; ".join(note for result in results for note in result.notes) or None
 
 
-def _stopping_connectors(trap: Trap) -> "Connectors":
+def _stopping_connectors(trap: Trap, home: "Path") -> "Connectors":
     from primer_resources.connectors.registry import Connectors
 
     class StoppingConnectors(Connectors):
@@ -125,14 +126,14 @@ def _stopping_connectors(trap: Trap) -> "Connectors":
             connector = super().open(source)
             listing = connector.list
 
-            def stopping() -> "Listing":
+            def stopping(cursor: "Cursor | None" = None) -> "Listing":
                 trap(LISTING)
-                return listing()
+                return listing(cursor)
 
             connector.list = stopping  # type: ignore[method-assign]
             return connector
 
-    return StoppingConnectors()
+    return StoppingConnectors(home)
 
 
 class Worker:

@@ -3,6 +3,7 @@ from datetime import timedelta
 import pytest
 
 from primer_core.failures import LeaseLost, PrimerError
+from primer_resources.catalog.sources import Listed
 from tests.primer_resources.catalog.world import LEASE, SOURCE, World, source
 
 MINUTE = timedelta(minutes=1)
@@ -41,7 +42,7 @@ def test_a_source_is_due_at_once_and_then_when_its_interval_has_passed(world: Wo
     world.catalog.sources.add(source("pushed", sync="webhook"))
     assert [each.source_id for each in world.catalog.sources.due()] == [SOURCE]
     _, epoch = acquired(world, "run-a")
-    world.catalog.sources.finish(SOURCE, epoch, None, None, None)
+    world.catalog.sources.finish(SOURCE, epoch, None, None)
     assert world.catalog.sources.due() == []
     world.pass_time(timedelta(seconds=31))
     assert [each.source_id for each in world.catalog.sources.due()] == [SOURCE]
@@ -66,7 +67,7 @@ def test_a_sync_that_lost_its_source_writes_nothing_more(world: World) -> None:
     before = world.snapshot()
     with world.catalog.database.begin() as connection, pytest.raises(LeaseLost, match="source handbook"):
         world.catalog.sources.check(connection, SOURCE, old)
-    world.catalog.sources.finish(SOURCE, old, None, ("digest", 3), "an error of the run that lost it")
+    world.catalog.sources.finish(SOURCE, old, None, "an error of the run that lost it", Listed("digest", 3, True, None))
     assert world.snapshot() == before
     with world.catalog.database.begin() as connection:
         world.catalog.sources.check(connection, SOURCE, new)
@@ -74,7 +75,7 @@ def test_a_sync_that_lost_its_source_writes_nothing_more(world: World) -> None:
 
 def test_the_end_of_a_sync_gives_the_source_back_and_says_how_it_went(world: World) -> None:
     _, epoch = acquired(world, "run-a")
-    world.catalog.sources.finish(SOURCE, epoch, None, None, "page 3 answered 503")
+    world.catalog.sources.finish(SOURCE, epoch, None, "page 3 answered 503")
     assert world.catalog.sources.get(SOURCE).last_error == "page 3 answered 503"
     acquired(world, "run-b")
 
@@ -82,7 +83,8 @@ def test_the_end_of_a_sync_gives_the_source_back_and_says_how_it_went(world: Wor
 def test_held_deletes_keep_the_time_when_they_were_first_held(world: World) -> None:
     def sync(held: tuple[str | None, int] | None) -> None:
         _, epoch = acquired(world, "run-a")
-        world.catalog.sources.finish(SOURCE, epoch, None, held, None)
+        listed = None if held is None else Listed(*held, is_complete=True, cursor=None)
+        world.catalog.sources.finish(SOURCE, epoch, None if held is None else world.catalog.now(), None, listed)
 
     sync(("digest-1", 40))
     first = world.catalog.sources.get(SOURCE)

@@ -11,8 +11,9 @@ import pytest
 
 from primer_core.failures import PrimerError, Reason, SystemFault
 from primer_resources.connectors.base import ListedItem
-from primer_resources.connectors.drive import DriveConnector, DriveSettings, load_drive_settings
+from primer_resources.connectors.drive import DriveConnector, DriveSettings
 from primer_resources.connectors.drive_walk import DriveListing
+from primer_resources.connectors.registry import check_source
 
 
 @pytest.fixture
@@ -344,8 +345,8 @@ def test_a_root_that_may_not_be_read_is_the_systems_fault(shared: Path, run_with
 
 
 def test_a_wrong_setting_is_named_with_its_value(root: Path) -> None:
-    assert load_drive_settings({"root": str(root)}) == DriveSettings(root=root)
+    assert check_source("drive", {"root": str(root)}, None) == DriveSettings(root=root)
     with pytest.raises(PrimerError, match=r"max_file_mb = 0 .*greater than or equal to 1"):
-        load_drive_settings({"root": str(root), "max_file_mb": 0})
-    with pytest.raises(PrimerError, match=r"rooot = .*settings: root, groups"):
-        load_drive_settings({"root": str(root), "rooot": "x"})
+        check_source("drive", {"root": str(root), "max_file_mb": 0}, None)
+    with pytest.raises(PrimerError, match=r"rooot = .*settings: groups"):
+        check_source("drive", {"root": str(root), "rooot": "x"}, None)

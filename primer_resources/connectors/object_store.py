@@ -1,0 +1,320 @@
+"""The object_store connector: the objects below a prefix of an S3 bucket as a source.
+
+S3 lists keys in order and pages by key, so no object is missed or met twice while it is listed. It has no feed of changes; its event
+notifications are decoded as webhooks.
+"""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import quote, unquote_plus
+
+import obstore
+from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.store import S3Store
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+
+from primer_core.failures import DocumentFault, PrimerError, Reason, SystemFault, Transient
+from primer_core.source_time import to_ns
+from primer_core.stages import Operation
+from primer_resources.connectors.access import AccessRules, load_rules_file
+from primer_resources.connectors.base import Change, Cursor, Fetched, ListedItem
+from primer_resources.connectors.credentials import read_secret
+from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
+from primer_resources.connectors.kind import SourceSettings
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ObjectStore
+
+_REFUSED = ("403 Forbidden", "401 Unauthorized", "ExpiredToken")
+LIST_PAGE = 1000
+"""Keys that S3 gives a page."""
+READ_BYTES = 1 << 20
+RETRIES = 4
+RETRY_TIME = timedelta(seconds=60)
+"""How long one request to a busy store (503, connection lost) is tried again; obstore spaces the tries by itself."""
+
+
+class ObjectStoreSettings(SourceSettings):
+    """Settings of one prefix. The secret is ACCESS_KEY_ID:SECRET_ACCESS_KEY, with :SESSION_TOKEN behind it where there is one; without
+    credentials the machine's own role is asked for."""
+
+    url: Annotated[str, Field(pattern=r"^s3://[^/]+(/.*)?$")]
+    """s3://BUCKET or s3://BUCKET/PREFIX."""
+    endpoint: Annotated[str, Field(pattern=r"^(https?://.+)?$")] = ""
+    """Address of a store that is not Amazon's."""
+    region: str = "us-east-1"
+    anonymous: bool = False
+    """Whether to read without any credentials, as public buckets allow."""
+
+    @property
+    def bucket(self) -> str:
+        """The bucket's name."""
+        return self.url.removeprefix("s3://").partition("/")[0]
+
+    @property
+    def prefix(self) -> str:
+        """What the keys begin with, without slashes at its ends; "" is the whole bucket."""
+        return self.url.removeprefix("s3://").partition("/")[2].strip("/")
+
+
+class _Object(BaseModel):
+    key: str
+    etag: str = Field(default="", alias="eTag")
+    sequencer: str = ""
+
+
+class _Bucket(BaseModel):
+    name: str
+
+
+class _S3(BaseModel):
+    bucket: _Bucket
+    object: _Object
+
+
+class _Record(BaseModel):
+    name: str = Field(alias="eventName")
+    time: AwareDatetime = Field(alias="eventTime")
+    s3: _S3
+
+
+class _Notification(BaseModel):
+    records: tuple[_Record, ...] = Field(alias="Records")
+
+
+def open_s3(settings: ObjectStoreSettings, secret: str | None) -> "ObjectStore":
+    """The bucket at its prefix. Raises PrimerError for a secret that is no pair of keys; the text does not show it."""
+    keys: dict[str, str] = {}
+    if secret is not None:
+        parts = secret.split(":", 2)
+        if len(parts) < 2 or not all(parts):
+            raise PrimerError(f"the credentials of {settings.url} are no ACCESS_KEY_ID:SECRET_ACCESS_KEY; write them like that")
+        keys = dict(zip(("access_key_id", "secret_access_key", "session_token"), parts, strict=False))
+    if settings.endpoint:
+        keys["endpoint"] = settings.endpoint
+    return S3Store(
+        settings.bucket,
+        prefix=settings.prefix or None,
+        region=settings.region,
+        skip_signature=settings.anonymous,
+        client_options={"allow_http": settings.endpoint.startswith("http://")},
+        retry_config={"max_retries": RETRIES, "retry_timeout": RETRY_TIME},
+        **keys,  # type: ignore[arg-type] # a TypedDict of many more keys
+    )
+
+
+class ObjectStoreConnector:
+    """A prefix as a source of documents."""
+
+    def __init__(
+        self,
+        settings: ObjectStoreSettings,
+        credentials_ref: str | None,
+        _work: Path,
+        open_store: "Callable[[ObjectStoreSettings, str | None], ObjectStore]" = open_s3,
+    ) -> None:
+        self.settings = settings
+        self._credentials_ref, self._open_store = credentials_ref, open_store
+        self._secret = read_secret(credentials_ref)
+        self.store = open_store(settings, self._secret)
+
+    def list(self, cursor: Cursor | None = None) -> "ObjectListing":
+        """A full listing; the access file is read now, once."""
+        return ObjectListing(self, load_rules_file(self.settings.access_file, self.settings.groups))
+
+    def changes(self, cursor: Cursor) -> None:
+        """Object stores have no feed that can be asked."""
+
+    def fetch(self, item: ListedItem, target: Path) -> Fetched:
+        """Stream the object's bytes to `target`, hashing them. One request reads one state of an object, whatever is written meanwhile.
+
+        Raises DocumentFault (too_large, unreadable), Transient (gone, or the store does not answer now) or SystemFault (no room).
+        """
+        try:
+            answer = obstore.get(self.store, item.native_path)
+            meta = answer.meta
+            if meta["size"] > self.settings.max_bytes:
+                limit = self.settings.max_bytes
+                message = f"{item.path} has {meta['size']} bytes, over the limit of {limit}; split it, or raise max_file_mb"
+                raise DocumentFault(Reason.TOO_LARGE, message)
+            content_hash, size = self._copy(answer.stream(min_chunk_size=READ_BYTES), target, item.path)
+        except FileNotFoundError as error:
+            raise Transient(f"{item.path} is gone; the next listing tells") from error
+        except PermissionDeniedError as error:
+            raise DocumentFault(Reason.UNREADABLE, f"{item.path} may not be read; grant s3:GetObject on it") from error
+        except BaseError as error:
+            target.unlink(missing_ok=True)
+            raise Transient(f"reading {item.path} failed: {_first_line(error)}") from error
+        if size != meta["size"]:
+            target.unlink(missing_ok=True)
+            raise Transient(f"{item.path} broke off after {size} of {meta['size']} bytes")
+        return Fetched(content_hash, size, _fingerprint(meta), to_ns(meta["last_modified"]))
+
+    def decode(self, headers: Mapping[str, str], body: bytes) -> Sequence[Change]:
+        """The objects that an event notification of S3 tells of."""
+        try:
+            notification = _Notification.model_validate_json(body)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = ".".join(str(part) for part in first["loc"])
+            raise PrimerError(f"webhook of {self.settings.url}: {name or 'its body'} is not that of S3 ({first['msg']})") from error
+        return [change for record in notification.records if (change := self._event(record)) is not None]
+
+    def close(self) -> None:
+        """Nothing is held between calls."""
+
+    def renew(self) -> bool:
+        """Read the credentials anew. Returns whether they are others than before; the store is open with them then."""
+        secret = read_secret(self._credentials_ref)
+        if secret == self._secret:
+            return False
+        self._secret = secret
+        self.store = self._open_store(self.settings, secret)
+        return True
+
+    @property
+    def credentials(self) -> str:
+        """Where the credentials come from, for people."""
+        return self._credentials_ref or "the machine's own role"
+
+    def item(self, meta: "ObjectMeta", rules: AccessRules) -> ListedItem:
+        """An object as an item."""
+        key = meta["path"]
+        where = "/".join(part for part in (self.settings.bucket, self.settings.prefix, key) if part)
+        modified = to_ns(meta["last_modified"])
+        return ListedItem(
+            path=key,
+            native_path=key,
+            uri="s3://" + quote(where),
+            title=key.rpartition("/")[2],
+            fingerprint=_fingerprint(meta),
+            modified_ns=modified,
+            size=meta["size"],
+            access=rules.find(key.rpartition("/")[0]),
+            version=(meta["e_tag"] or "").strip('"'),
+            order=modified,
+        )
+
+    def _copy(self, pieces: Iterable[bytes], target: Path, shown: str) -> tuple[str, int]:
+        sha, size = hashlib.sha256(), 0
+        try:
+            with target.open("wb") as file:
+                for piece in pieces:
+                    sha.update(piece)
+                    size += file.write(piece)
+        except OSError as error:
+            target.unlink(missing_ok=True)
+            raise SystemFault(f"copying {shown} to {target} failed: {error.strerror}; make room there") from error
+        return sha.hexdigest(), size
+
+    def _event(self, record: _Record) -> Change | None:
+        """None for another bucket, another prefix, or what neither makes nor removes an object."""
+        key, prefix = unquote_plus(record.s3.object.key), self.settings.prefix
+        if record.s3.bucket.name != self.settings.bucket or (prefix and not key.startswith(f"{prefix}/")) or key.endswith("/"):
+            return None
+        kind = record.name.removeprefix("s3:").partition(":")[0]
+        operation = {"ObjectCreated": Operation.UPSERT, "ObjectRemoved": Operation.DELETE}.get(kind)
+        path = key.removeprefix(f"{prefix}/") if prefix else key
+        version = record.s3.object.etag or record.s3.object.sequencer
+        return None if operation is None else Change(operation, path, version, to_ns(record.time), record.time)
+
+
+def _fingerprint(meta: "ObjectMeta") -> str:
+    return f"{meta['e_tag'] or ''}:{meta['size']}:{to_ns(meta['last_modified'])}"
+
+
+def _is_refused(error: BaseError) -> bool:
+    """Whether the store does not take the credentials. A listing reports it as a general error that spells out the answer."""
+    told = str(error)
+    return isinstance(error, (PermissionDeniedError, UnauthenticatedError)) or any(mark in told for mark in _REFUSED)
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+class ObjectListing:
+    """All objects of a prefix, by key."""
+
+    def __init__(self, connector: ObjectStoreConnector, rules: AccessRules) -> None:
+        self._connector, self._rules = connector, rules
+        self._problems: tuple[str, ...] = (NOT_READ_TO_THE_END,)
+        self._skipped: Counter[str] = Counter()
+        self._folders: set[str] = set()
+
+    @property
+    def cursor(self) -> None:
+        """Object stores have no feed."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why it is no evidence of absence; empty only after the last page."""
+        return self._problems
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """Folders that the access file names and no key has: a misspelt name protects nothing."""
+        missing = sorted(set(self._rules.folders) - self._folders) if not self._problems else []
+        return tuple(f"the access file names folder {place!r}, which no key has: misspelt, or gone" for place in missing)
+
+    @property
+    def skipped(self) -> Mapping[str, int]:
+        """Keys that stand for a folder."""
+        return dict(self._skipped)
+
+    def __iter__(self) -> Iterator[ListedItem]:
+        self._problems, self._skipped, self._folders = (NOT_READ_TO_THE_END,), Counter(), set()
+        count = 0
+        try:
+            for page in self._pages():
+                for meta in page:
+                    if meta["path"].endswith("/") or not meta["path"]:
+                        self._skipped["folder marker"] += 1
+                        continue
+                    count += 1
+                    item = self._connector.item(meta, self._rules)
+                    self._add_folders(item.path)
+                    yield item
+        except BaseError as error:
+            self._problems = (f"the listing broke off after {count} objects: {_first_line(error)}",)
+            return
+        self._problems = ()
+
+    def _add_folders(self, path: str) -> None:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in self._folders:
+            self._folders.add(folder)
+            folder = folder.rpartition("/")[0]
+
+    def _pages(self) -> "Iterator[Sequence[ObjectMeta]]":
+        """The pages; where the first one is refused, once more with credentials read anew."""
+        connector = self._connector
+        stream = iter(obstore.list(connector.store, chunk_size=LIST_PAGE))
+        try:
+            first = next(stream, None)
+        except BaseError as error:
+            if not (_is_refused(error) and connector.renew()):
+                raise self._fault(error) from error
+            stream = iter(obstore.list(connector.store, chunk_size=LIST_PAGE))
+            try:
+                first = next(stream, None)
+            except BaseError as again:
+                raise self._fault(again) from again
+        if first is not None:
+            yield first
+            yield from stream
+
+    def _fault(self, error: BaseError) -> PrimerError:
+        """What a listing that could not begin means."""
+        url = self._connector.settings.url
+        if _is_refused(error):
+            which = self._connector.credentials
+            return PrimerError(f"{url} refused the credentials ({which}); renew them, and grant s3:ListBucket and s3:GetObject")
+        if "NoSuchBucket" in str(error):
+            return SystemFault(f"{url}: there is no such bucket; correct `url` in the source's settings")
+        return Transient(f"{url} does not answer: {_first_line(error)}")

@@ -1,0 +1,35 @@
+"""Secrets are named, never kept, and never shown."""
+
+from pathlib import Path
+
+import pytest
+
+from primer_core.failures import PrimerError
+from primer_resources.connectors.credentials import check_reference, read_secret
+
+SECRET = "s3cr3t-token"
+
+
+def test_a_secret_is_read_where_the_reference_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WIKI_TOKEN", SECRET)
+    (tmp_path / "token").write_text(f"{SECRET}\n")
+    assert read_secret("env:WIKI_TOKEN") == read_secret(f"file:{tmp_path / 'token'}") == SECRET
+    assert read_secret(None) is None
+
+
+def test_a_secret_given_as_such_is_refused_and_not_repeated() -> None:
+    with pytest.raises(PrimerError, match="by reference") as caught:
+        check_reference(SECRET)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("reference", ["env:NOBODY_SET_THIS", "file:/does/not/exist"])
+def test_a_reference_to_nothing_is_named(reference: str) -> None:
+    with pytest.raises(PrimerError, match=reference):
+        read_secret(reference)
+
+
+def test_a_file_without_a_secret_is_named(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("\n")
+    with pytest.raises(PrimerError, match="are empty"):
+        read_secret(f"file:{tmp_path / 'token'}")
