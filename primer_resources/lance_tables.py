@@ -6,11 +6,14 @@ threads do not survive a fork.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from fcntl import LOCK_EX, flock
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from random import Random
 from typing import Any, TypeVar, cast
 
@@ -109,6 +112,7 @@ class StampedTable:
         options = dict(storage_options) if storage_options else None
         self._connection = lancedb.connect(uri, read_consistency_interval=timedelta(0), storage_options=options)
         self._table: Table | None = None
+        self._folder = None if "://" in uri else Path(uri)
 
     def open(self) -> Table | None:
         """The table, or None where it does not exist. Raises PrimerError when it holds another model's vectors."""
@@ -126,17 +130,25 @@ class StampedTable:
     def open_or_create(self, schema: pa.Schema) -> Table:
         """The table, made with `schema` and the stamp where it does not exist. Raises PrimerError when it holds another model's vectors."""
         table = self.open()
-        if table is None:
-            stamped = schema.with_metadata({STAMP: self._stamp.encode()})
-            try:
-                table = self._connection.create_table(self.name, schema=stamped)
-            except ValueError as error:
-                if not _says(error, "already exists"):
-                    raise
-                table = self._connection.open_table(self.name)  # another lane's writer made it meanwhile
-                self._check_stamp(table)
-            self._table = table
+        if table is not None:
+            return table
+        with self._making():
+            table = self.open()  # another lane's writer may have made it meanwhile
+            if table is None:
+                table = self._connection.create_table(self.name, schema=schema.with_metadata({STAMP: self._stamp.encode()}))
+                self._table = table
         return table
+
+    @contextmanager
+    def _making(self) -> Iterator[None]:
+        """One process at a time makes the table: of two that find none, Lance lets the second write over the first one's."""
+        if self._folder is None:
+            yield
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / f".{self.name}.making").open("w") as lock:
+            flock(lock, LOCK_EX)
+            yield
 
     def _check_stamp(self, table: Table) -> None:
         found = (table.schema.metadata or {}).get(STAMP, b"").decode()
