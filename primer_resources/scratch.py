@@ -13,6 +13,7 @@ from types import TracebackType
 
 PREFIX = "primer-scratch-"
 _LOCK = "lock"
+_OPEN: "set[Scratch]" = set()
 
 
 class Scratch:
@@ -27,9 +28,11 @@ class Scratch:
         self._lock = os.open(self.path / "lock.new", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         flock(self._lock, LOCK_EX | LOCK_NB)
         (self.path / "lock.new").rename(self.path / _LOCK)
+        _OPEN.add(self)
 
     def close(self) -> None:
         """Remove the folder and all in it."""
+        _OPEN.discard(self)
         self._folder.cleanup()
         os.close(self._lock)
 
@@ -38,6 +41,12 @@ class Scratch:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
+
+
+def remove_all() -> None:
+    """Remove what this process has in scratch folders, for a process that ends without leaving its work in order."""
+    for scratch in list(_OPEN):
+        shutil.rmtree(scratch.path, ignore_errors=True)
 
 
 def _sweep(root: Path) -> None:

@@ -106,6 +106,12 @@ class Toolkit:
             keywords=TantivyKeywordIndex(home / "keywords" / version.name, recipe.chunker.version),
         )
 
+    def kill_workers(self) -> None:
+        """Kill the child processes and nothing more, for a process that is about to end while another thread still uses them."""
+        for pool in ("pool", "slow_pool"):
+            if pool in self.__dict__:
+                getattr(self, pool).kill()
+
     def close(self) -> None:
         """End what the tools hold: child processes and index writers."""
         for pool in ("pool", "slow_pool"):

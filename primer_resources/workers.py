@@ -193,6 +193,11 @@ class WorkerPool(Generic[K]):
                 self._discard(worker)
             self._running = False
 
+    def kill(self) -> None:
+        """Kill the workers and nothing more, for a process that is about to end while another thread still uses the pool."""
+        for worker in list(self._workers):
+            self._kill(worker)
+
     def close(self) -> None:
         """Kill the workers and remove every trace on disk. A later `run` starts afresh."""
         for worker in list(self._workers):

@@ -10,6 +10,7 @@ from primer.cli.progress import show_progress
 from primer.interrupts import run_interruptibly
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
+from primer_resources.scratch import remove_all
 
 if TYPE_CHECKING:
     from primer.syncing import SyncResult
@@ -49,10 +50,13 @@ def _sync(workspace: Workspace, source: str | None) -> "list[SyncResult]":
 
 
 def _give_back(workspace: Workspace) -> None:
-    """Put back what the runs of this process hold, as far as it came."""
+    """End the workers, remove private copies, and put back what the runs of this process hold, as far as it came."""
     from primer.dead_runs import give_back_own_runs
 
     err.show_cursor(True)
+    if workspace.has_opened("toolkit"):
+        workspace.toolkit.kill_workers()
+    remove_all()
     if workspace.has_opened("catalog") and workspace.has_opened("instance"):
         give_back_own_runs(workspace.instance, workspace.catalog)
 

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from primer_core.layout.geometry import Box
 
@@ -26,7 +27,7 @@ SAME_HEIGHT = 0.05
 the heights by no more than SAME_HEIGHT: shares of the line's height."""
 
 HEADING = 1.2
-"""A heading is so much higher than the line under it."""
+"""A heading is so much higher than the line under it, or than most lines."""
 
 SAME_ROW = 0.004
 """Share of the page's height within which a line stands in the row of other pages' running lines."""
@@ -34,7 +35,8 @@ SAME_ROW = 0.004
 LONGEST = 200
 """Letters; a longer line is text, even where it is repeated."""
 
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"(?<!\w)\d+(?!\w)")
+"""Numbers that stand alone; "Annex7" and "Annex8" are two names."""
 _NUMBER_LINE = re.compile(
     r"\W*(?:(?:page|seite|página|pagina|p\.)\s*)?"
     r"(?:\d{1,4}|[ivxlc]{1,6}|[A-Z]-?\d{1,4}|\d{1,3}-\d{1,4})"
@@ -59,6 +61,7 @@ def is_page_number(text: str) -> bool:
 
 def running_lines(lines: Sequence[PageLine], heights: dict[int, float]) -> set[int]:
     """Positions in `lines` of those that are running headers, footers or page numbers. `heights` is the height of each page."""
+    usual = median(line.box.height for line in lines) if lines else 0.0
     groups: list[list[int]] = []
     seen: defaultdict[tuple[str, bool], list[int]] = defaultdict(list)
     edges = _outermost(lines)
@@ -71,7 +74,8 @@ def running_lines(lines: Sequence[PageLine], heights: dict[int, float]) -> set[i
     least = LEAST_PAGES if len(heights) <= MANY_PAGES else LEAST_OF_MANY
     for positions in seen.values():
         for group in _same_place(positions, lines, heights):
-            if len({lines[position].page for position in group}) >= least and _is_running([lines[position] for position in group]):
+            alike = [lines[position] for position in group]
+            if len({line.page for line in alike}) >= least and _is_running(alike) and not _are_titles(alike, usual):
                 groups.append(group)
     found = {position for group in groups for position in group} - _of_the_text(groups, lines)
     found |= {position for position in edges if is_page_number(lines[position].text) and _in_margin(lines[position], heights)}
@@ -148,6 +152,11 @@ def _is_running(group: Sequence[PageLine]) -> bool:
     if words:
         return True
     return all(is_page_number(line.text) for line in group)
+
+
+def _are_titles(group: Sequence[PageLine], usual: float) -> bool:
+    """Lines in larger letters than usual that differ in their numbers: "Chapter 1", "Chapter 2", each on a page of its own."""
+    return len({line.text for line in group}) > 1 and all(line.box.height >= HEADING * usual for line in group)
 
 
 def _in_margin(line: PageLine, heights: dict[int, float]) -> bool:

@@ -33,7 +33,7 @@ def _attachments(part: Message, is_related: bool = False) -> Generator[tuple[str
         return
     if _is_attachment(part, is_related):
         payload = part.get_payload(decode=True)
-        if isinstance(payload, bytes) and payload:
+        if isinstance(payload, bytes):
             yield part.get_filename() or f"attachment.{part.get_content_subtype()}", io.BytesIO(payload)
 
 

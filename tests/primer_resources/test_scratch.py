@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from primer_resources.scratch import PREFIX, Scratch
+from primer_resources.scratch import PREFIX, Scratch, remove_all
 
 OWNER = """
 import sys
@@ -46,3 +46,10 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(root: Path) -> No
     assert (left / "copy").exists()
     with Scratch() as folder:
         assert list(root.glob(f"{PREFIX}*")) == [folder]
+
+
+def test_a_process_that_ends_in_the_middle_removes_what_it_has(root: Path) -> None:
+    with Scratch() as folder:
+        (folder / "copy").write_text("words")
+        remove_all()
+        assert list(root.iterdir()) == []

@@ -9,6 +9,8 @@ from docling.models.postprocessing.reading_order_rb import PageElement, ReadingO
 from docling.models.stages.reading_order.readingorder_model import ReadingOrderModel, ReadingOrderOptions
 from docling_core.types.doc import DocItemLabel, DoclingDocument
 
+from primer_core.layout.columns import Block, column_order
+from primer_core.layout.geometry import Box
 from primer_core.layout.scripts import runs_from_the_right
 
 _RUNNING = (DocItemLabel.PAGE_HEADER, DocItemLabel.PAGE_FOOTER)
@@ -40,6 +42,8 @@ class MirroringPredictor(ReadingOrderPredictor):
         ordered: defaultdict[int, list[PageElement]] = defaultdict(list)
         for element in predicted:
             ordered[element.page_no].append(element)
+        for page, elements in ordered.items():
+            ordered[page] = _by_columns(elements, page in mirrored)
         return [element for page in sorted(ordered) for element in (by_page if page in self.settled_pages else ordered)[page]]
 
     def predict_to_footnotes(self, sorted_elements: list[PageElement]) -> dict[int, list[int]]:
@@ -60,6 +64,21 @@ class MirroringPredictor(ReadingOrderPredictor):
             if len(chain) > 1:
                 merges[first] = chain[1:]
         return merges
+
+
+def _by_columns(elements: list[PageElement], is_mirrored: bool) -> list[PageElement]:
+    """One page's elements, column by column where it is plainly set in columns of paragraphs: Docling reads paragraphs that stand in
+    rows over two columns row by row. Running lines stay where they are, all else as it was on other pages."""
+    body = [place for place, element in enumerate(elements) if element.label not in _RUNNING]
+    shown = [_mirror(elements[place]) if is_mirrored else elements[place] for place in body]
+    height = elements[0].page_size.height
+    order = column_order([Block(Box(each.l, height - each.t, each.r, height - each.b), len(each.text)) for each in shown])
+    if order is None:
+        return elements
+    arranged = list(elements)
+    for place, position in zip(body, order, strict=True):
+        arranged[place] = elements[body[position]]
+    return arranged
 
 
 def _goes_on(before: PageElement, after: PageElement) -> bool:

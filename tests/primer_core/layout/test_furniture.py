@@ -88,3 +88,16 @@ def test_a_clause_under_a_heading_at_the_top_of_each_page_is_text() -> None:
         heading = PageLine(page, f"Part {['one', 'two', 'three'][page - 1]}", Box(50, 50, 200, 64))
         lines += [at(page, "Agreement", 30), heading, at(page, "This clause is for show", 68), at(page, "and no more.", 81), *body(page)]
     assert found(lines, 3) == ["Agreement"] * 3
+
+
+def test_numbered_titles_in_large_letters_are_text_and_a_large_title_on_every_page_is_not() -> None:
+    lines = []
+    for page in range(1, 6):
+        lines += [PageLine(page, f"Chapter {page}", Box(50, 50, 200, 68)), *body(page)]
+    assert found(lines, 5) == []
+    lines = [line for page in range(1, 6) for line in (PageLine(page, "Annual report", Box(50, 30, 200, 48)), *body(page))]
+    assert found(lines, 5) == ["Annual report"] * 5
+
+
+def test_names_that_end_in_a_number_are_no_running_line() -> None:
+    assert found([line for page in (1, 2) for line in (at(page, f"Memorandum Annex{page}", 40), *body(page))], 2) == []

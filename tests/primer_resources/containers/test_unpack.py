@@ -66,6 +66,12 @@ def test_a_mail_gives_its_attachments_and_not_the_pictures_that_its_text_shows(p
     assert found["notes.txt"].strip() == b"notes"
 
 
+def test_an_empty_attachment_is_a_member_too(place: Path) -> None:
+    message = mail()
+    message.add_attachment(b"", maintype="application", subtype="octet-stream", filename="zero.bin")
+    assert members_of(place, "mail.eml", message.as_bytes()) == {"zero.bin": b""}
+
+
 def test_a_mail_without_attachments_has_no_members(place: Path) -> None:
     assert members_of(place, "mail.eml", mail().as_bytes()) == {}
 
