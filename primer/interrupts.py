@@ -8,21 +8,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
-from threading import Thread
-from typing import Generic, TypeVar
+from typing import NoReturn, TypeVar
 
 T = TypeVar("T")
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-
-
-class _Outcome(Generic[T]):
-    """How the work ended: with a value, or with what it raised."""
-
-    def __init__(self) -> None:
-        self.value: T | None = None
-        self.error: BaseException | None = None
+ENDED = 0
+"""Told in the place of a signal's number."""
 
 
 def run_interruptibly(work: Callable[[], T], on_signal: Callable[[], None], message: str) -> T:
@@ -33,33 +27,21 @@ def run_interruptibly(work: Callable[[], T], on_signal: Callable[[], None], mess
     does not wait for `on_signal`. A signal that was ignored when the process began stays ignored.
     """
     events: SimpleQueue[int] = SimpleQueue()
-    ended = 0
-    outcome = _Outcome[T]()
-
-    def run() -> None:
-        try:
-            outcome.value = work()
-        except BaseException as error:  # noqa: BLE001 - it is raised again in the main thread
-            outcome.error = error
-        finally:
-            events.put(ended)
-
     handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, lambda received, _frame: events.put(received)) for number in handled}
     try:
-        Thread(target=run, name="work", daemon=True).start()
+        future = ThreadPoolExecutor(max_workers=1, thread_name_prefix="work").submit(work)
+        future.add_done_callback(lambda _future: events.put(ENDED))
         received = events.get()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    if received != ended:
+    if received != ENDED:
         _leave(received, on_signal, message)
-    if outcome.error is not None:
-        raise outcome.error
-    return outcome.value  # type: ignore[return-value]
+    return future.result()
 
 
-def _leave(received: int, on_signal: Callable[[], None], message: str) -> None:
+def _leave(received: int, on_signal: Callable[[], None], message: str) -> NoReturn:
     exit_code = 128 + received
     for number in SIGNALS:
         signal.signal(number, lambda *_: os._exit(exit_code))

@@ -9,12 +9,12 @@ import dagster as dg
 from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
 from primer_assets.slow_parsed_elements import slow_parsed_elements
-from primer_core.failures import PrimerError
+from primer_core.failures import Deferred, LeaseLost, PrimerError, SystemFault, Transient
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
 from primer_sensors.runs import SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
-_OURS = {"PrimerError", "SystemFault", "LeaseLost", "Transient", "Deferred"}
+_OURS: tuple[type[PrimerError], ...] = (PrimerError, SystemFault, LeaseLost, Transient, Deferred)
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """What a run prints here: its errors are told once, by the command."""
 
@@ -69,7 +69,9 @@ def _first_failure(result: dg.ExecuteInProcessResult) -> str:
                 error = error.cause
             if error is not None:
                 words = error.message.strip().splitlines()[-1]
-                if error.cls_name in _OURS:  # its text is written for people; Dagster puts the class's name before it
+                if error.cls_name in {
+                    kind.__name__ for kind in _OURS
+                }:  # its text is written for people; Dagster puts the class's name before it
                     return words.split(": ", 1)[-1]
                 return f"step {event.step_key} failed: {words}"
     return f"run {result.run_id} failed; see it in Dagster's UI"

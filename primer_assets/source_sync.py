@@ -101,9 +101,8 @@ class SourceSync:
         for part in _batches(to_read, FETCHED_A_BATCH):
             reads = reading.read_all(part, known)
             self._settle_reads(reads, known)
-            # What has the same bytes, or none that can be read now, has the members that it had, under the permissions that now hold.
-            same = [read.item for read in reads if read.fetched is None or read.fetched.content_hash == known[read.item.path].content_hash]
-            self._settle_shown((), (), same)
+            # What was not taken apart to the end has the members that it had, under the permissions that now hold.
+            self._settle_shown((), (), [read.item for read in reads if not read.is_taken_apart])
 
     def _settle_shown(
         self,
