@@ -106,3 +106,19 @@ def test_an_archive_is_indexed_as_the_list_of_its_files_and_each_file_by_itself(
     archive.write_text("no archive any more, plain words about leeks")
     assert place.sync().counts["deleted"] == 2
     assert place.reconcile().agrees
+
+
+def test_an_archive_that_is_damaged_later_keeps_the_files_that_it_had(place: Deployment) -> None:
+    archive = place.folder / "stories.zip"
+    whole = zipped({"fox.md": "# The fox\n\nThe fox sleeps under the quince tree.", "owl.md": "# The owl\n\nThe owl counts the stars."})
+    archive.write_bytes(whole)
+    assert place.sync().counts["indexed"] == 3
+    archive.write_bytes(whole[: len(whole) // 2])
+    damaged = place.sync()
+    assert (damaged.counts["changed"], damaged.counts["deleted"], damaged.counts["scanned"]) == (1, 0, 3)
+    assert any("the files inside are not read" in note for note in damaged.notes)
+    assert place.dead() == {"stories.zip": "truncated"}
+    assert "stories.zip/fox.md" in paths_of(place, "where does the fox sleep")
+    archive.write_bytes(whole)
+    assert place.sync().counts["embedded"] == 0
+    assert place.reconcile().agrees
