@@ -9,6 +9,7 @@
 | SystemFault | the step fails and Dagster retries the run; no document is blamed |
 """
 
+import errno
 from enum import StrEnum
 
 
@@ -88,3 +89,13 @@ class LeaseLost(PrimerError):
 
 class SystemFault(PrimerError):
     """Primer's own surroundings failed (disk full, store gone); no document is to blame."""
+
+
+SYSTEM_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EIO})
+"""A full or failing disk, no descriptors left: nothing that a document does. Damaged data may give others (EINVAL for a seek before the
+beginning), or an OSError without any number."""
+
+
+def is_of_system(error: BaseException) -> bool:
+    """Whether an error is the system's, so that no document is to blame."""
+    return isinstance(error, OSError) and error.errno in SYSTEM_ERRNOS

@@ -1,21 +1,17 @@
 """Whose fault a worker's end is: the document's, with a reason, or the surroundings'. For every task that reads a document."""
 
-import errno
 import re
 import signal
 from datetime import timedelta
 from typing import Any
 
-from primer_core.failures import DocumentFault, Reason, SystemFault
+from primer_core.failures import SYSTEM_ERRNOS, DocumentFault, Reason, SystemFault
 from primer_resources.workers import Ending, Finished, WorkerLimits
 
 MESSAGE_CHARACTERS = 300
 """Of a library's error: validation errors run over pages."""
 
 _OUT_OF_MEMORY = re.compile(r"bad_alloc|MemoryError|[Cc]annot allocate memory|out of memory|std::length_error")
-
-_SYSTEM_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EROFS, errno.EIO})
-"""A full or failing disk, no descriptors left: nothing that a document does."""
 
 _OURS = frozenset({"ImportError", "ModuleNotFoundError", "LocalEntryNotFoundError", "SystemFault"})
 """A broken installation, whatever the document."""
@@ -63,7 +59,7 @@ def _death(finished: Finished[Any], name: str, limits: WorkerLimits) -> Document
 def _raised(finished: Finished[Any], name: str, limits: WorkerLimits) -> DocumentFault:
     for kind, text in finished.causes:
         type_name, _, number = kind.partition(":")
-        if type_name in _OURS or (number and int(number) in _SYSTEM_ERRORS):
+        if type_name in _OURS or (number and int(number) in SYSTEM_ERRNOS):
             raise SystemFault(f"reading {name} failed through no fault of its own: {type_name}: {text}")
     if any(kind == "MemoryError" or _OUT_OF_MEMORY.search(text) for kind, text in finished.causes):
         return _memory(name, limits)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
-from primer_core.failures import DocumentFault, Reason
+from primer_core.failures import DocumentFault, Reason, is_of_system
 from primer_resources.parser.archives import check_zip
 
 _OPENERS: dict[str, Callable[[Path], Any]] = {
@@ -43,8 +43,8 @@ def read_block(stream: BinaryIO, name: str, size: int) -> bytes:
 
 
 def _damaged(error: Exception, name: str) -> Exception:
-    """The fault of the archive, unless the system failed: only then has an OSError a number."""
-    if isinstance(error, OSError) and error.errno is not None:
+    """The fault of the archive, unless the system failed."""
+    if is_of_system(error):
         return error
     return DocumentFault(Reason.CORRUPT, f"{name} is a damaged archive ({error}); pack and upload it again")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import olefile
 
-from primer_core.failures import DocumentFault, Reason
+from primer_core.failures import DocumentFault, Reason, is_of_system
 
 MAX_MEMBERS = 10_000
 MAX_MEMBER_BYTES = 128 * 2**20
@@ -78,6 +78,8 @@ def _entries(path: Path, name: str = "") -> list[zipfile.ZipInfo]:
         with zipfile.ZipFile(path) as archive:
             return archive.infolist()
     except (zipfile.BadZipFile, NotImplementedError, UnicodeDecodeError, struct.error, ValueError, OSError) as error:
+        if is_of_system(error):
+            raise
         raise DocumentFault(Reason.CORRUPT, f"{name} is a damaged zip file ({error}); open and save it again") from error
 
 

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from primer_core.failures import DocumentFault, Reason
+from primer_core.failures import DocumentFault, Reason, is_of_system
 from primer_core.routing import Format
 
 MAX_PARAGRAPHS = 100_000
@@ -43,6 +43,8 @@ def check_parts(path: Path, name: str, format_: Format) -> None:
                 case _:
                     _check_paragraphs(archive, name, _SLIDE_PARTS)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, OSError) as error:
+        if is_of_system(error):
+            raise
         raise DocumentFault(Reason.CORRUPT, f"{name} has a part that cannot be unpacked ({error}); open and save it again") from error
 
 

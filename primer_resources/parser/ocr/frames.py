@@ -11,7 +11,7 @@ from pathlib import Path
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from primer_core.failures import DocumentFault, Reason
+from primer_core.failures import DocumentFault, Reason, is_of_system
 from primer_resources.parser.ocr.pictures import prepare_image
 
 MAX_IMAGE_PIXELS = 150_000_000
@@ -63,6 +63,8 @@ def _faults(name: str) -> Iterator[None]:
     except Image.DecompressionBombError as error:
         raise DocumentFault(Reason.TOO_LARGE, f"{name} has far more than {MAX_IMAGE_PIXELS:,} pixels; scan it more coarsely") from error
     except (OSError, EOFError, SyntaxError, ValueError, struct.error) as error:
+        if is_of_system(error):
+            raise
         words = " ".join(str(error).split())
         if "truncated" in words.lower() or isinstance(error, EOFError):
             raise DocumentFault(Reason.TRUNCATED, f"{name} ends before its picture does; upload the whole file again") from error
