@@ -9,7 +9,7 @@ from docling.models.postprocessing.reading_order_rb import PageElement, ReadingO
 from docling.models.stages.reading_order.readingorder_model import ReadingOrderModel, ReadingOrderOptions
 from docling_core.types.doc import DocItemLabel, DoclingDocument
 
-from primer_core.layout.columns import Block, column_order
+from primer_core.layout.columns import column_order
 from primer_core.layout.geometry import Box
 from primer_core.layout.scripts import runs_from_the_right
 
@@ -72,7 +72,7 @@ def _by_columns(elements: list[PageElement], is_mirrored: bool) -> list[PageElem
     body = [place for place, element in enumerate(elements) if element.label not in _RUNNING]
     shown = [_mirror(elements[place]) if is_mirrored else elements[place] for place in body]
     height = elements[0].page_size.height
-    order = column_order([Block(Box(each.l, height - each.t, each.r, height - each.b), len(each.text)) for each in shown])
+    order = column_order([Box(each.l, height - each.t, each.r, height - each.b) for each in shown], [len(each.text) for each in shown])
     if order is None:
         return elements
     arranged = list(elements)
