@@ -103,11 +103,6 @@ class Sniffed:
     format: Format
     mime: str
 
-    @property
-    def is_parsed(self) -> bool:
-        """Whether a parser takes it."""
-        return self.format in PARSED
-
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 ZIP_MAGIC = b"PK\x03\x04"

@@ -398,14 +398,6 @@ class Jobs:
             found = {row[0]: row[1] for row in connection.execute(statement)}
         return {stage.name: found[stage.name] for stage in STAGES if stage.name in found}
 
-    def next_due(self) -> datetime | None:
-        """When the next unfinished job can be claimed: its backoff or its holder's lease ends. None when none is unfinished."""
-        due = case((jobs.c.state.in_(HELD), jobs.c.lease_until), else_=jobs.c.not_before)
-        statement = select(func.min(due)).where(_LIVE, ~_blocked(self._db.now()))
-        with self._db.read() as connection:
-            moment: datetime | None = connection.execute(statement).scalar_one()
-            return moment
-
     def prune(self, older_than: datetime, limit: int) -> int:
         """Delete up to `limit` finished jobs older than a time; dead letters stay. Returns how many."""
         chosen = select(jobs.c.job_id).where(in_states(jobs.c.state, ENDED), jobs.c.finished_at < older_than).limit(limit)

@@ -70,12 +70,6 @@ class Parses:
             found: int | None = connection.execute(select(contents.c.pages).where(contents.c.content_hash == content_hash)).scalar_one()
             return found
 
-    def mimes(self, hashes: Collection[str]) -> dict[str, str]:
-        """content_hash → mime of stored contents."""
-        with self._db.read() as connection:
-            rows = connection.execute(select(contents.c.content_hash, contents.c.mime).where(contents.c.content_hash.in_(sorted(hashes))))
-            return {row.content_hash: row.mime for row in rows}
-
     def titles(self, doc_ids: Collection[str]) -> dict[str, str]:
         """doc_id → title (a file name on a drive), which a parser needs where bytes cannot tell the format."""
         with self._db.read() as connection:

@@ -69,9 +69,7 @@ def lay_out(page: Page) -> list[Cluster]:
     blocks = build_blocks([line for line in lines if id(line) not in labels], [*inside, *pictures])
     clusters: list[Cluster] = []
     found: list[tuple[int, Cluster]] = [(block.order, _text(block, cells)) for block in blocks if not is_bare_bullet(block.text)]
-    found += [
-        (_first(cells, grid.box), GridCluster(id=0, label=DocItemLabel.TABLE, bbox=docling_box(grid.box), grid=grid)) for grid in grids
-    ]
+    found += [(_first(cells, grid.box), _table(grid)) for grid in grids]
     found += [(held[0].order, _labels(held, cells)) for _, held in labelled if held]
     found += [(len(cells), Cluster(id=0, label=DocItemLabel.PICTURE, bbox=docling_box(box))) for box in figures]
     found += [(order, cluster) for order, cluster in _turned(cells)]

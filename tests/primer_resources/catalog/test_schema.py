@@ -86,7 +86,6 @@ def test_what_waits_is_found_by_its_index_whatever_the_corpus(world: World) -> N
     catalog.jobs.waiting(LEASE)
     catalog.jobs.waiting_slow()
     catalog.jobs.unfinished()
-    catalog.jobs.next_due()
     catalog.jobs.renew("run-a", LEASE)
     catalog.jobs.release("run-a")
     catalog.jobs.prune(START, 5)
