@@ -7,6 +7,10 @@ rotated token works without a restart.
 import os
 import re
 from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator
 
 from primer_core.failures import PrimerError
 
@@ -19,6 +23,19 @@ def check_reference(reference: str) -> str:
     if not _FORM.fullmatch(reference):
         raise PrimerError("credentials are given by reference, never as such: write env:NAME, or file:/PATH with an absolute path")
     return reference
+
+
+def check_address(url: str) -> str:
+    """The address, if no secret is in it. Raises PrimerError that does not repeat it, ValueError where it is no address."""
+    parts = urlsplit(url)
+    if parts.password is not None or (parts.scheme in ("http", "https") and parts.username is not None):
+        raise PrimerError(f"the address of {parts.hostname} has a user or password in it, which everybody would see; "
+                          "take it out, and name where the secret is with --credentials env:NAME or file:/PATH")  # fmt: skip
+    return url
+
+
+Address = Annotated[str, AfterValidator(check_address)]
+"""A setting that holds an address; it may stand in logs and in what is indexed."""
 
 
 def read_secret(reference: str | None) -> str | None:

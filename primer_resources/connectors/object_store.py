@@ -22,7 +22,7 @@ from primer_core.source_time import to_ns
 from primer_core.stages import Operation
 from primer_resources.connectors.access import AccessRules, load_rules_file
 from primer_resources.connectors.base import Change, Cursor, Fetched, ListedItem
-from primer_resources.connectors.credentials import read_secret
+from primer_resources.connectors.credentials import Address, read_secret
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
 
@@ -45,7 +45,7 @@ class ObjectStoreSettings(SourceSettings):
 
     url: Annotated[str, Field(pattern=r"^s3://[^/]+(/.*)?$")]
     """s3://BUCKET or s3://BUCKET/PREFIX."""
-    endpoint: Annotated[str, Field(pattern=r"^(https?://.+)?$")] = ""
+    endpoint: Annotated[Address, Field(pattern=r"^(https?://.+)?$")] = ""
     """Address of a store that is not Amazon's."""
     region: str = "us-east-1"
     anonymous: bool = False

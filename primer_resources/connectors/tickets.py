@@ -22,6 +22,7 @@ from primer_core.source_time import EPOCH, check_aware, to_ns
 from primer_core.stages import Operation
 from primer_core.time_cursor import SETTLED, TimeCursor
 from primer_resources.connectors.base import Access, Change, ChangePage, Cursor, CursorExpired, Fetched, ListedItem
+from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
 from primer_resources.connectors.rest import Answer, Refused, RestClient
@@ -36,7 +37,7 @@ _GONE = (404, 410)
 class TicketsSettings(SourceSettings):
     """Settings of one tracker."""
 
-    url: Annotated[str, Field(pattern=r"^https?://")]
+    url: Annotated[Address, Field(pattern=r"^https?://")]
     """The repository in the API, such as https://api.github.com/repos/OWNER/NAME."""
     permissions: Literal["groups", "teams"] = "groups"
     """Who may read: the groups of the source, or the teams that the tracker gives access, each a group of that name."""

@@ -19,6 +19,7 @@ from primer_core.failures import DocumentFault, PrimerError, Reason, SystemFault
 from primer_core.stages import Operation
 from primer_resources.connectors.access import AccessRules, load_rules_file
 from primer_resources.connectors.base import Change, ChangePage, Cursor, CursorExpired, Fetched, ListedItem
+from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.git_mirror import GitMirror
 from primer_resources.connectors.kind import Names, SourceSettings
 from primer_resources.connectors.wiki_pages import Place, WikiListing, WikiPages
@@ -44,7 +45,7 @@ def _check_folder(folder: str) -> str:
 class WikiSettings(SourceSettings):
     """Settings of one wiki."""
 
-    url: str
+    url: Address
     """The repository: https://…, ssh://…, or the path of one on this machine."""
     branch: str = ""
     """Empty is the one that the repository shows first."""
@@ -82,7 +83,7 @@ class WikiConnector:
         head = self._mirror.update()
         pages = self._pages(rules)
         place = None if head is None else self._place_of(head, cursor)
-        next_cursor = None if head is None or place is None else _cursor(head, place, 0, rules)
+        next_cursor = None if head is None or place is None else _cursor(head, place, rules)
         return WikiListing(pages, head, place, next_cursor)
 
     def changes(self, cursor: Cursor) -> ChangePage | None:
@@ -94,17 +95,21 @@ class WikiConnector:
         if head is None:
             raise CursorExpired(f"repository {self.settings.url} has no commit any more")
         base, place, skip = ObjectID(cursor["commit"].encode()), Place(cursor["era"], cursor["position"]), int(cursor["skip"])
+        commits = self._since(base, head)
+        if skip and (not commits or commits[0] != _reached(cursor)):
+            part_read = cursor["reading"][:12]
+            raise CursorExpired(f"the history of {self.settings.url} was rewritten, or led past {part_read}, while that was being read")
         pages = self._pages(rules)
         changes: list[Change] = []
-        for commit in self._since(base, head):
+        for commit in commits:
             new = pages.changes(base, commit, place.next())[skip:]
             room = PAGE_CHANGES - len(changes)
             if len(new) > room:
                 taken = new[:room]
-                return ChangePage((*changes, *taken), _cursor(base, place, skip + len(taken), rules), more=True)
+                return ChangePage((*changes, *taken), _cursor(base, place, rules, commit.decode(), skip + len(taken)), more=True)
             changes.extend(new)
             base, place, skip = commit, place.next(), 0
-        return ChangePage(tuple(changes), _cursor(base, place, skip, rules), more=False)
+        return ChangePage(tuple(changes), _cursor(base, place, rules), more=False)
 
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Write the page's bytes, from the mirror. Raises DocumentFault (too_large), Transient (the mirror lost it) or SystemFault."""
@@ -163,15 +168,16 @@ class WikiConnector:
         raise CursorExpired(f"the history of {self.settings.url} was rewritten: {base.decode()[:12]} is not behind its head any more")
 
     def _place_of(self, head: ObjectID, cursor: Cursor | None) -> Place:
-        """Where the head stands: on from the cursor's commit, or in a new era where that one is not behind it any more."""
+        """Where the head stands: on from the commit that was read last, or in a new era where that one is not behind it any more."""
         line = list(self._mirror.main_line(head))
         if cursor is None:
             return Place(0, len(line))
-        base = ObjectID(cursor["commit"].encode())
+        base = _reached(cursor)
+        position = cursor["position"] + (1 if cursor["skip"] else 0)
         if base in line:
-            return Place(cursor["era"], cursor["position"] + line.index(base))
+            return Place(cursor["era"], position + line.index(base))
         if self._mirror.is_ancestor(base, head):
-            return Place(cursor["era"], cursor["position"] + 1)
+            return Place(cursor["era"], position + 1)
         return Place(cursor["era"] + 1, len(line))
 
 
@@ -184,5 +190,14 @@ def _digest(rules: AccessRules) -> str:
     return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
 
 
-def _cursor(commit: ObjectID, place: Place, skip: int, rules: AccessRules) -> Cursor:
-    return {"commit": commit.decode(), "era": place.era, "position": place.position, "skip": skip, "rules": _digest(rules)}
+def _cursor(commit: ObjectID, place: Place, rules: AccessRules, reading: str = "", skip: int = 0) -> Cursor:
+    """All up to `commit`, which stands at `place`, and of the one after it, `reading`, the first `skip` changes."""
+    return {
+        "commit": commit.decode(), "era": place.era, "position": place.position, "reading": reading, "skip": skip,
+        "rules": _digest(rules),
+    }  # fmt: skip
+
+
+def _reached(cursor: Cursor) -> ObjectID:
+    """The last commit that any change was told of."""
+    return ObjectID((cursor["reading"] if cursor["skip"] else cursor["commit"]).encode())

@@ -6,6 +6,7 @@ import pytest
 
 from primer_core.failures import PrimerError
 from primer_resources.connectors.credentials import check_reference, read_secret
+from primer_resources.connectors.registry import check_source
 
 SECRET = "s3cr3t-token"
 
@@ -21,6 +22,27 @@ def test_a_secret_given_as_such_is_refused_and_not_repeated() -> None:
     with pytest.raises(PrimerError, match="by reference") as caught:
         check_reference(SECRET)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("type_", "settings"),
+    [
+        ("wiki", {"url": f"https://me:{SECRET}@wiki.example.org/pages.git"}),
+        ("wiki", {"url": f"https://{SECRET}@wiki.example.org/pages.git"}),
+        ("wiki", {"url": f"ssh://git:{SECRET}@wiki.example.org/pages.git"}),
+        ("tickets", {"url": f"https://{SECRET}@wiki.example.org/repos/a/b"}),
+        ("object_store", {"url": "s3://bucket", "endpoint": f"https://me:{SECRET}@wiki.example.org"}),
+    ],
+)
+def test_a_secret_in_an_address_is_refused_and_not_repeated(type_: str, settings: dict[str, str]) -> None:
+    with pytest.raises(PrimerError, match=r"wiki\.example\.org has a user or password .*--credentials") as caught:
+        check_source(type_, settings, None)
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["ssh://git@wiki.example.org/pages.git", "git@wiki.example.org:pages.git", "/srv/wiki@home.git"])
+def test_the_user_of_ssh_is_no_secret(url: str) -> None:
+    check_source("wiki", {"url": url}, None)
 
 
 @pytest.mark.parametrize("reference", ["env:NOBODY_SET_THIS", "file:/does/not/exist"])

@@ -15,7 +15,7 @@ from dulwich.web import make_wsgi_chain
 from primer_core.failures import PrimerError, SystemFault, Transient
 from primer_core.ids import content_hash
 from primer_core.stages import Operation
-from primer_resources.connectors.base import CursorExpired
+from primer_resources.connectors.base import ChangePage, Cursor, CursorExpired
 from primer_resources.connectors.wiki import PAGE_CHANGES, WikiConnector, WikiSettings
 from tests.git_history import HistoryRepo
 from tests.primer_resources.catalog.world import World
@@ -56,6 +56,18 @@ def cursor_of(wiki: WikiConnector) -> dict[str, object]:
     list(listing)
     assert listing.cursor is not None
     return dict(listing.cursor)
+
+
+class BreaksAfterOnePiece(WikiConnector):
+    """Tells one piece of the feed, and then the network is gone."""
+
+    told = False
+
+    def changes(self, cursor: Cursor) -> ChangePage | None:
+        if self.told:
+            raise Transient("no network")
+        self.told = True
+        return super().changes(cursor)
 
 
 def hashes(repo: HistoryRepo) -> dict[str, str]:
@@ -125,6 +137,30 @@ def test_a_commit_of_more_pages_than_a_piece_goes_on_in_the_next(repo: HistoryRe
     assert (len(second.changes), second.more) == (20, False)
     paths = {change.path for change in (*first.changes, *second.changes)}
     assert len(paths) == PAGE_CHANGES + 20
+
+
+def test_a_large_commit_that_is_rewritten_while_it_is_read_loses_no_page(repo: HistoryRepo, tmp_path: Path, bench: Bench) -> None:
+    bench.sync(connector(repo, tmp_path))
+    before, kept = repo.head, dict(repo.files)
+    assert before is not None
+    for number in range(PAGE_CHANGES + 20):
+        repo.put(f"many/{number}.md", b"# Page %d\n" % number)
+    repo.commit()
+    with pytest.raises(Transient):
+        bench.sync(BreaksAfterOnePiece(WikiSettings(url=str(repo.folder), groups=("everyone",)), None, tmp_path / "work"))
+    assert len(bench.living()) == 3 + PAGE_CHANGES
+    repo.files = kept
+    repo.put("a-new.md", b"# A new page\n\nBefore all others by name.\n")
+    repo.reset(before)
+    repo.commit()
+    assert "was rewritten" in (bench.sync(connector(repo, tmp_path)).why_listed or "")
+    assert "a-new.md" in bench.living()
+    bench.sync(connector(repo, tmp_path))  # so many deletes wait for a second listing that agrees
+    assert bench.living() == hashes(repo)
+    repo.put("many/0.md", b"# Page 0\n\nIt came back.\n")
+    repo.commit()
+    assert bench.sync(connector(repo, tmp_path)).why_listed is None
+    assert bench.living() == hashes(repo)
 
 
 def test_a_side_branch_that_is_merged_is_told_as_one_step(repo: HistoryRepo, wiki: WikiConnector) -> None:
