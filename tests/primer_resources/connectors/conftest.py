@@ -1,4 +1,4 @@
-"""A folder that other users can reach, and a way to run the connector as one without rights: root reads everything."""
+"""A folder that other users can reach, and a way to run the connector as one without rights: root reads everything. A source's bench."""
 
 import json
 import os
@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.primer_resources.catalog.world import World
+from tests.source_bench import Bench
 
 NOBODY = 65534
 PROJECT = Path(__file__).parents[3]
@@ -73,3 +76,12 @@ def run_without_rights(shared: Path) -> Callable[..., dict[str, Any]]:
         return result
 
     return run
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A catalog with one source; its clock is later than what tests write."""
+    world = World(f"sqlite:///{tmp_path / 'catalog.sqlite'}")
+    world.make()
+    world.clock.moment = world.clock.moment.replace(year=2027)
+    return Bench(world, tmp_path)

@@ -12,7 +12,6 @@ from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason, S
 from primer_core.stages import Operation
 from primer_resources.connectors.base import CursorExpired
 from primer_resources.connectors.tickets import TicketsConnector, TicketsSettings
-from tests.primer_resources.catalog.world import World
 from tests.source_bench import Bench
 from tests.ticket_server import Tracker, later, ticket_server
 
@@ -23,14 +22,6 @@ OLD = timedelta(days=30)
 def tracker() -> Iterator[Tracker]:
     with ticket_server() as made:
         yield made
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    world = World(f"sqlite:///{tmp_path / 'catalog.sqlite'}")
-    world.make()
-    world.clock.moment = world.clock.moment.replace(year=2027)
-    return Bench(world, tmp_path)
 
 
 def open_tickets(tracker: Tracker, credentials: str | None = None, waited: list[float] | None = None, **settings: Any) -> TicketsConnector:

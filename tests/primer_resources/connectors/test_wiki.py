@@ -18,7 +18,6 @@ from primer_core.stages import Operation
 from primer_resources.connectors.base import ChangePage, Cursor, CursorExpired
 from primer_resources.connectors.wiki import PAGE_CHANGES, WikiConnector, WikiSettings
 from tests.git_history import HistoryRepo
-from tests.primer_resources.catalog.world import World
 from tests.source_bench import Bench
 
 AT = 1_700_000_000
@@ -41,14 +40,6 @@ def wiki(repo: HistoryRepo, tmp_path: Path) -> WikiConnector:
 def connector(repo: HistoryRepo, tmp_path: Path, **settings: object) -> WikiConnector:
     values = {"url": str(repo.folder), "groups": ["everyone"], **settings}
     return WikiConnector(WikiSettings.model_validate(values), None, tmp_path / "work")
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    world = World(f"sqlite:///{tmp_path / 'catalog.sqlite'}")
-    world.make()
-    world.clock.moment = world.clock.moment.replace(year=2027)
-    return Bench(world, tmp_path)
 
 
 def cursor_of(wiki: WikiConnector) -> dict[str, object]:
