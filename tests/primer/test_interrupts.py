@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -36,14 +38,18 @@ print(run_interruptibly(work, give_back, "stopped"))
 """
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+@contextmanager
+def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process at work, that does not outlive the test whatever comes of it."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.Popen(
-        [sys.executable, "-c", WORK, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "at work\n"
-    return process
+    command = [sys.executable, "-c", WORK, *arguments]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "at work\n"
+            yield process
+        finally:
+            process.kill()
 
 
 @pytest.fixture
@@ -61,14 +67,14 @@ def test_what_the_work_returns_or_raises_comes_through() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_work_that_swallows_every_exception(number: signal.Signals) -> None:
-    with start("endless") as process:
+    with started("endless") as process:
         process.send_signal(number)
         out, errors = process.communicate(timeout=PATIENCE_S)
     assert (process.returncode, out, errors) == (128 + number, "given back\n", "primer: stopped\n")
 
 
 def test_a_second_signal_does_not_wait_for_what_is_given_back() -> None:
-    with start("stuck") as process:
+    with started("stuck") as process:
         process.send_signal(signal.SIGINT)
         assert process.stdout is not None
         assert process.stdout.readline() == "given back\n"
@@ -77,7 +83,7 @@ def test_a_second_signal_does_not_wait_for_what_is_given_back() -> None:
 
 
 def test_a_signal_that_was_ignored_at_the_start_stays_ignored(pipe: Path) -> None:
-    with start("short", str(pipe), "ignore") as process:
+    with started("short", str(pipe), "ignore") as process:
         process.send_signal(signal.SIGINT)
         pipe.write_text("go")
         out, _ = process.communicate(timeout=PATIENCE_S)
