@@ -116,9 +116,11 @@ class TantivyKeywordIndex:
 
     def buckets(self) -> list[str]:
         """Buckets that have a shard, in order."""
-        if not self._root.is_dir():
+        try:
+            folders = list(self._root.iterdir())
+        except FileNotFoundError:
             return []
-        return sorted(folder.name for folder in self._root.iterdir() if BUCKET.fullmatch(folder.name) and shard.exists(folder))
+        return sorted(folder.name for folder in folders if BUCKET.fullmatch(folder.name) and shard.exists(folder))
 
     def close(self, bucket: str | None = None) -> None:
         """End the bucket's writer, or all: wait for its merges, so that small segments do not pile up, and free the shard's lock."""
@@ -193,8 +195,10 @@ class TantivyKeywordIndex:
                     self._readers[bucket] = index
                 index.reload()
                 return index.searcher()
-            except ValueError as error:
+            except (PrimerError, ValueError) as error:
                 self._readers.pop(bucket, None)
                 if last and shard.exists(folder):
+                    if isinstance(error, PrimerError):
+                        raise
                     raise SystemFault(f"keyword shard {folder} could not be read: {error}") from error
         return None
