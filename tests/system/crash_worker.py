@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from primer_resources.catalog.sources import Source
-    from primer_resources.connectors.base import Connector, Cursor, Listing
+    from primer_resources.connectors.base import ChangePage, Connector, Cursor, Fetched, ListedItem, Listing
     from primer_resources.connectors.registry import Connectors
 
 DEADLINE_S = 120.0
 """Longer than any one sync takes on a busy machine."""
 LISTING = "listing"
 """A boundary of our own: the source is taken and not listed yet."""
+FEED = "feed"
+"""Another: a piece of the change feed was read, and nothing of it is settled."""
+FETCH = "fetch"
+"""And another: a document's bytes were copied."""
 
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(
@@ -120,17 +124,28 @@ def _stopping_connectors(trap: Trap, home: "Path") -> "Connectors":
     from primer_resources.connectors.registry import Connectors
 
     class StoppingConnectors(Connectors):
-        """The real connectors; a listing begins with a boundary."""
+        """The real connectors; a listing begins with a boundary, a piece of a feed and a fetch end with one."""
 
         def open(self, source: "Source") -> "Connector":
             connector = super().open(source)
-            listing = connector.list
+            listing, changes, fetch = connector.list, connector.changes, connector.fetch
 
             def stopping(cursor: "Cursor | None" = None) -> "Listing":
                 trap(LISTING)
                 return listing(cursor)
 
-            connector.list = stopping  # type: ignore[method-assign]
+            def feeding(cursor: "Cursor") -> "ChangePage | None":
+                page = changes(cursor)
+                trap(FEED)
+                return page
+
+            def fetching(item: "ListedItem", target: "Path") -> "Fetched":
+                fetched = fetch(item, target)
+                trap(FETCH)
+                return fetched
+
+            for name, method in (("list", stopping), ("changes", feeding), ("fetch", fetching)):
+                setattr(connector, name, method)
             return connector
 
     return StoppingConnectors(home)

@@ -3,7 +3,6 @@
 `pytest tests/system/test_kill_anywhere.py` kills twice at each boundary; `--kill-repeats 20` is the whole proof, about half an hour.
 """
 
-import time
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -11,8 +10,8 @@ from random import Random
 
 import pytest
 
-from tests.system.crash_deployment import GRACE_S, Deployment, deployed, eventually, reading
-from tests.system.crash_worker import Order, Stop, Worker
+from tests.system.crash_deployment import GRACE_S, deployed, eventually, reading
+from tests.system.crash_worker import Order, Stop
 
 BOUNDARIES = ("claimed", "intended", "vectors_written", "keywords_written", "flipped", "purging")
 A_BATCH = ("claimed", "intended", "vectors_written")
@@ -34,11 +33,11 @@ def test_a_kill_anywhere_loses_doubles_and_halves_nothing(
     with deployed(crash_template, tmp_path) as deployment, reading(deployment, tmp_path) as finish:
         worker = deployment.start_worker()
         deployment.edit()
-        usual = _recover(deployment, worker)
+        usual = deployment.recover(worker)
         for repeat, boundary in product(range(repeats), kills):
             if boundary == "purging":
                 deployment.edit()
-                _recover(deployment, worker)
+                deployment.recover(worker)
                 eventually(deployment.purges_wait)
             deployment.edit()
             if boundary == ANYWHERE:
@@ -52,7 +51,7 @@ def test_a_kill_anywhere_loses_doubles_and_halves_nothing(
             if repeat % 2:
                 deployment.edit()  # a newer version comes while the dead process still holds the older one
             worker = deployment.start_worker()
-            usual = _recover(deployment, worker)
+            usual = deployment.recover(worker)
         assert deployment.remains(worker) == []
         verdict = finish()
     figures = {"kills": kills, "reads": verdict.reads, "void": verdict.void, "ungated_wrong": verdict.ungated_wrong}
@@ -63,16 +62,3 @@ def test_a_kill_anywhere_loses_doubles_and_halves_nothing(
     assert verdict.reads >= LEAST_READS_A_KILL * sum(kills.values())
     assert verdict.void <= MOST_VOID * verdict.reads, f"{verdict.void} of {verdict.reads} reads took over {GRACE_S} s and prove nothing"
     assert verdict.ungated_wrong > 0, "no read fell into the middle of a write, so the gate was not put to the test"
-
-
-def _recover(deployment: Deployment, worker: Worker) -> float:
-    """The next process finishes what is there, and everything agrees. Returns how long its last sync took, seconds."""
-    while True:
-        began = time.monotonic()
-        notes = worker.do(Order())
-        if notes is None:
-            break
-        assert "another run" in notes, notes  # a source that the dead process still holds for the rest of its lease
-    deployment.settle()
-    assert deployment.problems() == []
-    return time.monotonic() - began

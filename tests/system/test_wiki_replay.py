@@ -37,7 +37,7 @@ class Replay:
 
     def add(self, name: str) -> None:
         """Add the repository as a source."""
-        settings = {"url": str(self.repo.folder), "groups": [name]}
+        settings = {"url": str(self.repo.folder), "groups": [name], "suffixes": ["*"]}
         self.made.catalog.sources.add(Source(name, self.made.settings.tenant, "main", "wiki", settings, "poll", 20))
         self.made.add_partitions()
 
@@ -78,11 +78,7 @@ class Replay:
 
     def texts(self, name: str) -> dict[str, list[tuple[str, int]]]:
         """path → keys and ordinals of the live chunks: an index's content, whatever its documents are called."""
-        found = {}
-        for path in self.repo.contents():
-            if path.endswith((".md", ".html")):
-                found[path] = sorted((chunk.key, chunk.ordinal) for chunk in self.chunks_at(name, path).values())
-        return found
+        return {path: sorted((chunk.key, chunk.ordinal) for chunk in self.chunks_at(name, path).values()) for path in self.repo.contents()}
 
 
 def changes_front_matter_only(history: EditHistory, events: list[dict[str, Any]]) -> bool:
@@ -130,7 +126,7 @@ def test_real_edits_in_order_leave_what_a_fresh_index_of_the_last_pages_holds(
             paths = Counter(row.path for row in connection.exec_driver_sql(
                 "SELECT path FROM documents WHERE source_id = 'wiki' AND deleted_at IS NULL"))  # fmt: skip
         assert set(paths.values()) == {1}
-        assert set(paths) == {path for path in repo.contents() if path.endswith((".md", ".html"))}
+        assert set(paths) == set(repo.contents())
         reconciled = made.catalog.deployments.live()
         from primer.reconciling import reconcile
 
