@@ -152,6 +152,15 @@ class Connector(Protocol):
         """
         ...
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The item as it stands under this path now, as a listing from `cursor` would show it; None where the source says that there is
+        none, or that a listing leaves it out.
+
+        `cursor` is the one saved last, as for `list`. Raises Transient, Deferred or SystemFault where it cannot tell (never None for an
+        error), PrimerError for credentials that are refused.
+        """
+        ...
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Copy the item's bytes to `target`, hashing while streaming.
 

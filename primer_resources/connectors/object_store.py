@@ -130,6 +130,30 @@ class ObjectStoreConnector:
     def changes(self, cursor: Cursor) -> None:
         """Object stores have no feed that can be asked."""
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The object as it stands. "Not found" is what a store says of an object in a bucket that is gone, too: so the bucket is asked for
+        before an object counts as gone.
+
+        Raises Transient (the store does not answer, or does not let the object be seen), SystemFault (no such bucket) or PrimerError for
+        credentials that are refused.
+        """
+        if not path or path.endswith("/"):
+            return None
+        try:
+            meta = self._head(path)
+        except FileNotFoundError:
+            self._check_bucket(path)
+            return None
+        except ValueError:
+            return None  # No key that a listing could show: an empty part, "..", a control character.
+        except BaseError as error:
+            if _is_refused(error):
+                self._check_bucket(path)
+                raise Transient(f"{path} may not be looked at; grant s3:GetObject on it") from error
+            raise self.fault(error) from error
+        rules = load_rules_file(self.settings.access_file, self.settings.groups)
+        return self.item(meta, rules) if meta["path"] == path else None
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Stream the object's bytes to `target`, hashing them. One request reads one state of an object, whatever is written meanwhile.
 
@@ -199,6 +223,31 @@ class ObjectStoreConnector:
             version=(meta["e_tag"] or "").strip('"'),
             order=modified,
         )
+
+    def fault(self, error: BaseError) -> PrimerError:
+        """What it means that the store did not answer a request about the bucket."""
+        url = self.settings.url
+        if _is_refused(error):
+            return PrimerError(f"{url} refused the credentials ({self.credentials}); renew them, and grant s3:ListBucket and s3:GetObject")
+        if "NoSuchBucket" in str(error):
+            return SystemFault(f"{url}: there is no such bucket; correct `url` in the source's settings")
+        return Transient(f"{url} does not answer: {_first_line(error)}")
+
+    def _head(self, path: str) -> "ObjectMeta":
+        """What the store says of an object; where it refuses, once more with credentials read anew."""
+        try:
+            return obstore.head(self.store, path)
+        except BaseError as error:
+            if not (_is_refused(error) and self.renew()):
+                raise
+        return obstore.head(self.store, path)
+
+    def _check_bucket(self, path: str) -> None:
+        """Raise what stands in the way of listing the bucket, asked with the keys below `path` as if it were a folder."""
+        try:
+            next(iter(obstore.list(self.store, prefix=path)), None)
+        except BaseError as error:
+            raise self.fault(error) from error
 
     def _copy(self, pieces: Iterable[bytes], target: Path, shown: str) -> tuple[str, int]:
         sha, size = hashlib.sha256(), 0
@@ -299,22 +348,12 @@ class ObjectListing:
             first = next(stream, None)
         except BaseError as error:
             if not (_is_refused(error) and connector.renew()):
-                raise self._fault(error) from error
+                raise connector.fault(error) from error
             stream = iter(obstore.list(connector.store, chunk_size=LIST_PAGE))
             try:
                 first = next(stream, None)
             except BaseError as again:
-                raise self._fault(again) from again
+                raise connector.fault(again) from again
         if first is not None:
             yield first
             yield from stream
-
-    def _fault(self, error: BaseError) -> PrimerError:
-        """What a listing that could not begin means."""
-        url = self._connector.settings.url
-        if _is_refused(error):
-            which = self._connector.credentials
-            return PrimerError(f"{url} refused the credentials ({which}); renew them, and grant s3:ListBucket and s3:GetObject")
-        if "NoSuchBucket" in str(error):
-            return SystemFault(f"{url}: there is no such bucket; correct `url` in the source's settings")
-        return Transient(f"{url} does not answer: {_first_line(error)}")

@@ -7,6 +7,7 @@ tells of no deletes; the listing does.
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from primer_resources.settings import Duration
 MOST_PASSES = 5
 """Readings of one second's tickets, where they fill more than a page and change while they are read."""
 _GONE = (404, 410)
+_NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 
 
 class TicketsSettings(SourceSettings):
@@ -77,6 +79,26 @@ class TicketsConnector:
         tickets, place, more, _ = self.read_from(place)
         changes = [self._change(ticket, access) for ticket in tickets]
         return ChangePage(tuple(changes), {"access": cursor["access"], "time": place.to_json()}, more)
+
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The ticket as it stands. A tracker says "not found" of itself too, to those who lost the right to see it: so it is asked
+        whether it still shows its tickets before a ticket counts as gone.
+
+        Raises Transient, Deferred or SystemFault where the tracker cannot tell.
+        """
+        if not _NUMBER.fullmatch(path):
+            return None
+        try:
+            ticket = self._parse(Ticket, self._client.get(f"issues/{path}").content)
+        except Refused as refused:
+            if refused.status not in _GONE:
+                raise Transient(f"ticket {path} is not shown ({refused})") from refused
+            try:
+                self._read(EPOCH, 1)
+            except Refused as hidden:
+                raise SystemFault(f"{self.settings.url} does not show its tickets any more ({hidden})") from hidden
+            return None
+        return None if ticket.pull_request is not None else self.item(ticket, self.access())
 
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Read the ticket with all of its comments and write it as a document.

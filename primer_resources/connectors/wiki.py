@@ -111,6 +111,16 @@ class WikiConnector:
             base, place, skip = commit, place.next(), 0
         return ChangePage(tuple(changes), _cursor(base, place, rules), more=False)
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The page at the branch's head as it is now. Raises Transient or SystemFault where the repository does not answer."""
+        head = self._mirror.update()
+        if head is None:
+            return None
+        try:
+            return self._pages(self._rules()).look(head, self._place_of(head, cursor), path)
+        except KeyError as error:
+            raise SystemFault(f"the mirror of {self.settings.url} lost object {error}; remove its folder, and it is made again") from error
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Write the page's bytes, from the mirror. Raises DocumentFault (too_large), Transient (the mirror lost it) or SystemFault."""
         try:

@@ -8,6 +8,7 @@ from pathlib import Path
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
+from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 from dulwich.server import DictBackend
 from dulwich.web import make_wsgi_chain
@@ -152,6 +153,58 @@ def test_a_large_commit_that_is_rewritten_while_it_is_read_loses_no_page(repo: H
     repo.commit()
     assert bench.sync(connector(repo, tmp_path)).why_listed is None
     assert bench.living() == hashes(repo)
+
+
+def test_a_look_has_the_order_that_the_feed_will_tell(repo: HistoryRepo, tmp_path: Path, wiki: WikiConnector) -> None:
+    first = repo.head
+    assert first is not None
+    old = cursor_of(wiki)
+    for number in range(4):
+        repo.put("a.md", b"# A\n\nVersion %d of the page.\n" % number)
+        repo.commit()
+    repo.put("b.md", b"# B\n\nEdited.\n")
+    repo.commit()
+    page = wiki.changes(old)
+    assert page is not None
+    last = {change.path: change.item for change in page.changes}
+    assert {path: wiki.look(path, old) for path in last} == last
+    assert {path: wiki.look(path, page.cursor) for path in last} == last
+    repo.reset(first)
+    repo.put("a.md", b"# A\n\nThe history that counts now.\n")
+    repo.commit()
+    rewritten = wiki.look("a.md", page.cursor)
+    assert rewritten is not None
+    assert rewritten == {item.path: item for item in wiki.list(page.cursor)}["a.md"]
+    assert last["a.md"] is not None
+    assert rewritten.order > last["a.md"].order
+
+
+def test_a_look_at_what_is_no_page_finds_nothing(repo: HistoryRepo, wiki: WikiConnector) -> None:
+    repo.put(b"caf\xe9.md", b"# Caf\xc3\xa9\n")
+    repo.commit()
+    items = {item.path: item for item in wiki.list()}
+    assert wiki.look("caf\\xe9.md") == items["caf\\xe9.md"]
+    for path in ("f/logo.png", "f", "f/c.md/x.md", "f//c.md", "/a.md", "a.md/"):
+        assert wiki.look(path) is None, path
+
+
+def test_a_mirror_that_lost_a_part_is_no_absence(repo: HistoryRepo, wiki: WikiConnector) -> None:
+    wiki.list()
+    objects = wiki._mirror.repo.object_store
+    head = repo.head
+    assert head is not None
+    tree = wiki._mirror.commit(head).tree
+    real = type(objects).__getitem__
+
+    class Lossy(type(objects)):  # type: ignore[misc]
+        def __getitem__(self, name: ObjectID) -> object:
+            if name == tree:
+                raise KeyError(name)
+            return real(self, name)
+
+    objects.__class__ = Lossy
+    with pytest.raises(SystemFault, match="lost object"):
+        wiki.look("a.md")
 
 
 def test_a_side_branch_that_is_merged_is_told_as_one_step(repo: HistoryRepo, wiki: WikiConnector) -> None:
