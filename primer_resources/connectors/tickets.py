@@ -22,7 +22,7 @@ from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason, S
 from primer_core.source_time import EPOCH, check_aware, to_ns
 from primer_core.stages import Operation
 from primer_core.time_cursor import SETTLED, TimeCursor
-from primer_resources.connectors.base import Access, Change, ChangePage, Cursor, CursorExpired, Fetched, ListedItem
+from primer_resources.connectors.base import Access, Change, ChangePage, Cursor, CursorExpired, Decoded, Fetched, ListedItem
 from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
@@ -98,7 +98,9 @@ class TicketsConnector:
             except Refused as hidden:
                 raise SystemFault(f"{self.settings.url} does not show its tickets any more ({hidden})") from hidden
             return None
-        return None if ticket.pull_request is not None else self.item(ticket, self.access())
+        if ticket.pull_request is not None or str(ticket.number) != path:  # a ticket that moved to another tracker is shown from there
+            return None
+        return self.item(ticket, self.access())
 
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Read the ticket with all of its comments and write it as a document.
@@ -125,7 +127,7 @@ class TicketsConnector:
             raise SystemFault(f"the private copy {target} of ticket {item.path} failed: {error.strerror}; make room there") from error
         return Fetched(hashlib.sha256(data).hexdigest(), len(data), _state_of(ticket), to_ns(ticket.updated_at))
 
-    def decode(self, headers: Mapping[str, str], body: bytes) -> tuple[Change, ...]:
+    def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
         """The ticket that an `issues` or `issue_comment` webhook tells of."""
         try:
             content = json.loads(body)
@@ -134,12 +136,14 @@ class TicketsConnector:
         except ValueError as error:
             raise PrimerError(f"webhook of {self.settings.url}: its body is no JSON ({error})") from error
         if "issue" not in content:
-            return ()
+            return Decoded(ignored=("it tells of no ticket",))
         ticket = self._parse(Ticket, content["issue"])
         kind = next((value for name, value in headers.items() if name.lower() == "x-github-event"), "issues")
         is_gone = kind == "issues" and content.get("action") in ("deleted", "transferred")
         operation = Operation.DELETE if is_gone else Operation.UPSERT
-        return () if ticket.pull_request is not None else (_event(operation, ticket),)
+        if ticket.pull_request is not None:
+            return Decoded(ignored=(f"{ticket.number} is a pull request",))
+        return Decoded((_event(operation, ticket),))
 
     def close(self) -> None:
         """Give the connections back."""

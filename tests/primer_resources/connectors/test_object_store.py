@@ -200,7 +200,7 @@ def test_a_look_reads_keys_that_ran_out_anew(guarded: str, tmp_path: Path) -> No
         connector.look("closed.txt")
 
 
-def test_notifications_become_events(open_bucket: Any, bucket: S3Store) -> None:
+def test_events_of_this_prefix_become_changes_and_the_others_are_left_out_with_a_reason(open_bucket: Any, bucket: S3Store) -> None:
     connector = open_bucket("docs")
     name = bucket.config["bucket"]
 
@@ -213,11 +213,18 @@ def test_notifications_become_events(open_bucket: Any, bucket: S3Store) -> None:
         record("s3:ObjectRemoved:Delete", "docs/x.txt"),
         record("ObjectCreated:Put", "docs-old/x.txt"),
         record("ObjectCreated:Put", "docs/x.txt", "another"),
-        record("ObjectRestore:Post", "docs/x.txt"),
+        record("ObjectRestore:Post", "docs/y.txt"),
+        record("ObjectCreated:Put", "docs/folder/"),
     ]
     told = connector.decode({}, json.dumps({"Records": records}).encode())
     assert [(change.operation, change.path) for change in told] == [(Operation.UPSERT, "a bü.txt"), (Operation.DELETE, "x.txt")]
     assert told[0].event_time == datetime(2026, 6, 1, 12, 0, 0, 500_000, UTC)
+    assert told.ignored == (
+        "docs-old/x.txt does not lie below docs/, which this source reads",
+        f"bucket another is not {name}, which this source reads",
+        "ObjectRestore:Post changes no content",
+        "docs/folder/ stands for a folder",
+    )
     for body in (b"{}", json.dumps({"Records": [record("ObjectCreated:Put", "docs/x", time="2026-06-01T12:00:00")]}).encode()):
         with pytest.raises(PrimerError, match="not that of S3"):
             connector.decode({}, body)

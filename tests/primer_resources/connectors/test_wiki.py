@@ -318,7 +318,9 @@ def test_a_push_is_decoded_without_asking_the_repository(repo: HistoryRepo, tmp_
         (Operation.UPSERT, "n.md", None), (Operation.DELETE, "a.md", None),
     ]  # fmt: skip
     assert told[0].event_time.isoformat() == "2026-01-31T12:00:00+00:00"
-    assert wiki.decode({}, json.dumps({**push, "ref": "refs/heads/draft"}).encode()) == ()
+    assert told.ignored == ("1 files are no pages",)
+    draft = wiki.decode({}, json.dumps({**push, "ref": "refs/heads/draft"}).encode())
+    assert (list(draft), draft.ignored) == ([], ("refs/heads/draft is not main, which this source reads",))
     push["commits"][0]["timestamp"] = "2026-01-31T17:30:00"  # type: ignore[index]
     for body in (json.dumps(push).encode(), b"[]", b"no json"):
         with pytest.raises(PrimerError, match=r"webhook of .*not that of a push"):
