@@ -98,6 +98,9 @@ class ScriptedSource:
         self.listings += 1
         return ScriptedListing(self, {"at": len(self.log)})
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        return self.item(path) if path in self.items else None
+
     def changes(self, cursor: Cursor) -> ChangePage | None:
         place = int(cursor["at"])
         if place < self.expired_before:

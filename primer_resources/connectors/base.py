@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 from primer_core.failures import PrimerError, Reason
 from primer_core.source_time import check_aware
@@ -100,6 +100,24 @@ class ChangePage:
 
 
 @dataclass(frozen=True, slots=True)
+class Decoded(Sequence[Change]):
+    """The changes that a webhook's request told of, and why the rest of it is not this source's, for people."""
+
+    changes: tuple[Change, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+    @overload
+    def __getitem__(self, index: int) -> Change: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Change, ...]: ...
+    def __getitem__(self, index: int | slice) -> Change | tuple[Change, ...]:
+        return self.changes[index]
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
 class Fetched:
     """What a fetch gave: the SHA-256 of the bytes copied, their number, and the fingerprint that held before and after the read."""
 
@@ -152,6 +170,15 @@ class Connector(Protocol):
         """
         ...
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The item as it stands under this path now, as a listing from `cursor` would show it; None where the source says that there is
+        none, or that a listing leaves it out.
+
+        `cursor` is the one saved last, as for `list`. Raises Transient, Deferred or SystemFault where it cannot tell (never None for an
+        error), PrimerError for credentials that are refused.
+        """
+        ...
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Copy the item's bytes to `target`, hashing while streaming.
 
@@ -159,8 +186,10 @@ class Connector(Protocol):
         """
         ...
 
-    def decode(self, headers: Mapping[str, str], body: bytes) -> Sequence[Change] | None:
+    def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded | None:
         """The events that a webhook's request tells of, without asking the source; None where this source sends no webhooks.
+
+        What is told of other branches, buckets or folders is left out, with a reason.
 
         The signature was checked before. Raises PrimerError for a body that is not the source's own form.
         """

@@ -37,6 +37,13 @@ class DriveConnector:
         access_file = self.settings.access_file or access_file_beside(self.settings.root)
         return DriveListing(self.settings.root, rules, access_file, self.settings.include_hidden)
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The item under a path as a listing shows it; only the folders on its way are read, unless one of them is a link.
+
+        Raises Transient (a folder on the way cannot be read) or SystemFault (the drive is gone).
+        """
+        return self.list().find(path)
+
     def changes(self, cursor: Cursor) -> None:
         """Folders have no change feed: every sync is a listing."""
 

@@ -1,5 +1,6 @@
 """Names on a drive: how a path is shown, what its URI is, and which names are junk that no listing shows. No I/O."""
 
+import re
 from urllib.parse import quote_from_bytes
 
 JUNK_NAMES = frozenset({".DS_Store", "Thumbs.db", "ehthumbs.db", "desktop.ini", "$RECYCLE.BIN", "System Volume Information", "@eaDir"})
@@ -15,6 +16,7 @@ HIDDEN_PREFIX = "."
 """Names that begin with a dot are hidden by convention: settings, secrets (.env, .ssh), caches, trash and snapshots of a file server.
 Indexing them would show secrets and bring deleted documents back, so they are left out unless `include_hidden` says otherwise."""
 
+_ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 _JUNK_FOLDED = frozenset(name.casefold() for name in JUNK_NAMES)
 
 
@@ -42,6 +44,16 @@ def show_name(name: str) -> str:
     Bytes that are not UTF-8 become \xNN. A real backslash becomes \x5c, or a name that spells out an escape could meet an escaped one.
     """
     return name.replace("\\", r"\x5c").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def unshow_name(shown: str) -> str | None:
+    """The name or path that `show_name` shows like this, as the system gives it; None where it shows none like this."""
+    try:
+        raw = _ESCAPED.sub(lambda found: bytes.fromhex(found[1].decode()), shown.encode("utf-8"))
+    except UnicodeEncodeError:
+        return None
+    native = raw.decode("utf-8", "surrogateescape")
+    return native if show_name(native) == shown else None
 
 
 def file_uri(absolute_path: str) -> str:

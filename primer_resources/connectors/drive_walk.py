@@ -23,10 +23,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from primer_core.failures import Reason, SystemFault
+from primer_core.failures import Reason, SystemFault, Transient
 from primer_resources.connectors.access import AccessRules, absolute_path
 from primer_resources.connectors.base import Access, ListedItem
-from primer_resources.connectors.drive_names import file_uri, find_junk, is_utf8, show_name
+from primer_resources.connectors.drive_names import file_uri, find_junk, is_utf8, show_name, unshow_name
 
 PROBLEMS_SHOWN = 100
 """Problems kept word for word; the rest is a number. A share without permissions would otherwise fill memory and log."""
@@ -177,6 +177,48 @@ class DriveListing:
                 stack.append(entered)
         self._check_same_root(before)
         self._finished = True
+
+    def find(self, path: str) -> ListedItem | None:
+        """The item that a listing shows under this path now. Raises Transient where it cannot tell, SystemFault as a listing does."""
+        native = unshow_name(path)
+        self._begin()
+        self._root_real = check_root(self._root)
+        if native is None:
+            return None
+        *folders, name = native.split("/")
+        stack = [_Folder("", self._root_real, self._access_in(self._root_real), iter(()))]
+        for part in folders:
+            found = self._find_in(stack, part)
+            if found is None or not found.is_folder:
+                return None
+            if found.real != f"{stack[-1].real}/{part}":
+                return self._find_by_walk(path)
+            stack.append(_Folder(_below(stack[-1].place, part), found.real, self._access_in(found.real), iter(())))
+        found = self._find_in(stack, name)
+        return None if found is None or found.is_folder else self._item(native, found)
+
+    def _find_in(self, stack: list[_Folder], name: str) -> _Found | None:
+        """What stands under a name in the last folder. The folder is read, since a file system may open a name in other letters than
+        those that it lists."""
+        folder = stack[-1]
+        try:
+            with os.scandir(folder.real) as scan:
+                entry = next((entry for entry in scan if entry.name == name), None)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise Transient(f"{show_name(folder.place) or self._root} cannot be looked into ({error.strerror})") from error
+        found = None if entry is None else self._look(entry, folder, stack)
+        if self._problems:
+            raise Transient(f"{self._problems[0]}; it is looked at again")
+        return found
+
+    def _find_by_walk(self, path: str) -> ListedItem | None:
+        """The same behind a link to a folder: only a walk tells whether an earlier link leads there too, and takes its documents."""
+        found = next((item for item in self if item.path == path), None)
+        if found is None and self.problems:
+            raise Transient(f"{path} was not found, and the listing is incomplete ({self.problems[0]})")
+        return found
 
     def _problem(self, text: str) -> None:
         if len(self._problems) < PROBLEMS_SHOWN:

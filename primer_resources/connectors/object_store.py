@@ -10,21 +10,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import quote, unquote_plus
+from urllib.parse import quote
 
 import obstore
 from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
-from pydantic import AwareDatetime, BaseModel, Field, ValidationError
+from pydantic import Field
 
 from primer_core.failures import DocumentFault, PrimerError, Reason, SystemFault, Transient
 from primer_core.source_time import to_ns
-from primer_core.stages import Operation
 from primer_resources.connectors.access import AccessRules, load_rules_file
-from primer_resources.connectors.base import Change, Cursor, Fetched, ListedItem
+from primer_resources.connectors.base import Change, Cursor, Decoded, Fetched, ListedItem
 from primer_resources.connectors.credentials import Address, read_secret
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
+from primer_resources.connectors.object_events import ObjectEvent, read_events
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -60,31 +60,6 @@ class ObjectStoreSettings(SourceSettings):
     def prefix(self) -> str:
         """What the keys begin with, without slashes at its ends; "" is the whole bucket."""
         return self.url.removeprefix("s3://").partition("/")[2].strip("/")
-
-
-class _Object(BaseModel):
-    key: str
-    etag: str = Field(default="", alias="eTag")
-    sequencer: str = ""
-
-
-class _Bucket(BaseModel):
-    name: str
-
-
-class _S3(BaseModel):
-    bucket: _Bucket
-    object: _Object
-
-
-class _Record(BaseModel):
-    name: str = Field(alias="eventName")
-    time: AwareDatetime = Field(alias="eventTime")
-    s3: _S3
-
-
-class _Notification(BaseModel):
-    records: tuple[_Record, ...] = Field(alias="Records")
 
 
 def open_s3(settings: ObjectStoreSettings, secret: str | None) -> "ObjectStore":
@@ -130,6 +105,30 @@ class ObjectStoreConnector:
     def changes(self, cursor: Cursor) -> None:
         """Object stores have no feed that can be asked."""
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The object as it stands. "Not found" is what a store says of an object in a bucket that is gone, too: so the bucket is asked for
+        before an object counts as gone.
+
+        Raises Transient (the store does not answer, or does not let the object be seen), SystemFault (no such bucket) or PrimerError for
+        credentials that are refused.
+        """
+        if not path or path.endswith("/"):
+            return None
+        try:
+            meta = self._head(path)
+        except FileNotFoundError:
+            self._check_bucket(path)
+            return None
+        except ValueError:
+            return None  # No key that a listing could show: an empty part, "..", a control character.
+        except BaseError as error:
+            if _is_refused(error):
+                self._check_bucket(path)
+                raise Transient(f"{path} may not be looked at; grant s3:GetObject on it") from error
+            raise self.fault(error) from error
+        rules = load_rules_file(self.settings.access_file, self.settings.groups)
+        return self.item(meta, rules) if meta["path"] == path else None
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Stream the object's bytes to `target`, hashing them. One request reads one state of an object, whatever is written meanwhile.
 
@@ -155,15 +154,17 @@ class ObjectStoreConnector:
             raise Transient(f"{item.path} broke off after {size} of {meta['size']} bytes")
         return Fetched(content_hash, size, _fingerprint(meta), to_ns(meta["last_modified"]))
 
-    def decode(self, headers: Mapping[str, str], body: bytes) -> Sequence[Change]:
-        """The objects that an event notification of S3 tells of."""
-        try:
-            notification = _Notification.model_validate_json(body)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise PrimerError(f"webhook of {self.settings.url}: {name or 'its body'} is not that of S3 ({first['msg']})") from error
-        return [change for record in notification.records if (change := self._event(record)) is not None]
+    def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
+        """The objects that an event notification of S3 tells of (see object_events)."""
+        told: list[Change] = []
+        ignored: list[str] = []
+        for event in read_events(body, self.settings.url):
+            path, reason = self._path_of(event)
+            if event.operation is None or reason:
+                ignored.append(reason or f"{event.name} changes no content")
+            else:
+                told.append(Change(event.operation, path, event.version, event.order, event.at))
+        return Decoded(tuple(told), tuple(dict.fromkeys(ignored)))
 
     def close(self) -> None:
         """Nothing is held between calls."""
@@ -200,6 +201,31 @@ class ObjectStoreConnector:
             order=modified,
         )
 
+    def fault(self, error: BaseError) -> PrimerError:
+        """What it means that the store did not answer a request about the bucket."""
+        url = self.settings.url
+        if _is_refused(error):
+            return PrimerError(f"{url} refused the credentials ({self.credentials}); renew them, and grant s3:ListBucket and s3:GetObject")
+        if "NoSuchBucket" in str(error):
+            return SystemFault(f"{url}: there is no such bucket; correct `url` in the source's settings")
+        return Transient(f"{url} does not answer: {_first_line(error)}")
+
+    def _head(self, path: str) -> "ObjectMeta":
+        """What the store says of an object; where it refuses, once more with credentials read anew."""
+        try:
+            return obstore.head(self.store, path)
+        except BaseError as error:
+            if not (_is_refused(error) and self.renew()):
+                raise
+        return obstore.head(self.store, path)
+
+    def _check_bucket(self, path: str) -> None:
+        """Raise what stands in the way of listing the bucket, asked with the keys below `path` as if it were a folder."""
+        try:
+            next(iter(obstore.list(self.store, prefix=path)), None)
+        except BaseError as error:
+            raise self.fault(error) from error
+
     def _copy(self, pieces: Iterable[bytes], target: Path, shown: str) -> tuple[str, int]:
         sha, size = hashlib.sha256(), 0
         try:
@@ -212,16 +238,16 @@ class ObjectStoreConnector:
             raise SystemFault(f"copying {shown} to {target} failed: {error.strerror}; make room there") from error
         return sha.hexdigest(), size
 
-    def _event(self, record: _Record) -> Change | None:
-        """None for another bucket, another prefix, or what neither makes nor removes an object."""
-        key, prefix = unquote_plus(record.s3.object.key), self.settings.prefix
-        if record.s3.bucket.name != self.settings.bucket or (prefix and not key.startswith(f"{prefix}/")) or key.endswith("/"):
-            return None
-        kind = record.name.removeprefix("s3:").partition(":")[0]
-        operation = {"ObjectCreated": Operation.UPSERT, "ObjectRemoved": Operation.DELETE}.get(kind)
-        path = key.removeprefix(f"{prefix}/") if prefix else key
-        version = record.s3.object.etag or record.s3.object.sequencer
-        return None if operation is None else Change(operation, path, version, to_ns(record.time), record.time)
+    def _path_of(self, event: ObjectEvent) -> tuple[str, str]:
+        """(path, why the event is not this source's)."""
+        settings = self.settings
+        if event.bucket != settings.bucket:
+            return "", f"bucket {event.bucket} is not {settings.bucket}, which this source reads"
+        start = f"{settings.prefix}/" if settings.prefix else ""
+        if not event.key.startswith(start):
+            return "", f"{event.key} does not lie below {start}, which this source reads"
+        path = event.key.removeprefix(start)
+        return path, f"{event.key} stands for a folder" if not path or path.endswith("/") else ""
 
 
 def _fingerprint(meta: "ObjectMeta") -> str:
@@ -299,22 +325,12 @@ class ObjectListing:
             first = next(stream, None)
         except BaseError as error:
             if not (_is_refused(error) and connector.renew()):
-                raise self._fault(error) from error
+                raise connector.fault(error) from error
             stream = iter(obstore.list(connector.store, chunk_size=LIST_PAGE))
             try:
                 first = next(stream, None)
             except BaseError as again:
-                raise self._fault(again) from again
+                raise connector.fault(again) from again
         if first is not None:
             yield first
             yield from stream
-
-    def _fault(self, error: BaseError) -> PrimerError:
-        """What a listing that could not begin means."""
-        url = self._connector.settings.url
-        if _is_refused(error):
-            which = self._connector.credentials
-            return PrimerError(f"{url} refused the credentials ({which}); renew them, and grant s3:ListBucket and s3:GetObject")
-        if "NoSuchBucket" in str(error):
-            return SystemFault(f"{url}: there is no such bucket; correct `url` in the source's settings")
-        return Transient(f"{url} does not answer: {_first_line(error)}")

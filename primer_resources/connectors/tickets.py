@@ -7,6 +7,7 @@ tells of no deletes; the listing does.
 
 import hashlib
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason, S
 from primer_core.source_time import EPOCH, check_aware, to_ns
 from primer_core.stages import Operation
 from primer_core.time_cursor import SETTLED, TimeCursor
-from primer_resources.connectors.base import Access, Change, ChangePage, Cursor, CursorExpired, Fetched, ListedItem
+from primer_resources.connectors.base import Access, Change, ChangePage, Cursor, CursorExpired, Decoded, Fetched, ListedItem
 from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
@@ -32,6 +33,7 @@ from primer_resources.settings import Duration
 MOST_PASSES = 5
 """Readings of one second's tickets, where they fill more than a page and change while they are read."""
 _GONE = (404, 410)
+_NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 
 
 class TicketsSettings(SourceSettings):
@@ -78,6 +80,28 @@ class TicketsConnector:
         changes = [self._change(ticket, access) for ticket in tickets]
         return ChangePage(tuple(changes), {"access": cursor["access"], "time": place.to_json()}, more)
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The ticket as it stands. A tracker says "not found" of itself too, to those who lost the right to see it: so it is asked
+        whether it still shows its tickets before a ticket counts as gone.
+
+        Raises Transient, Deferred or SystemFault where the tracker cannot tell.
+        """
+        if not _NUMBER.fullmatch(path):
+            return None
+        try:
+            ticket = self._parse(Ticket, self._client.get(f"issues/{path}").content)
+        except Refused as refused:
+            if refused.status not in _GONE:
+                raise Transient(f"ticket {path} is not shown ({refused})") from refused
+            try:
+                self._read(EPOCH, 1)
+            except Refused as hidden:
+                raise SystemFault(f"{self.settings.url} does not show its tickets any more ({hidden})") from hidden
+            return None
+        if ticket.pull_request is not None or str(ticket.number) != path:  # a ticket that moved to another tracker is shown from there
+            return None
+        return self.item(ticket, self.access())
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Read the ticket with all of its comments and write it as a document.
 
@@ -103,7 +127,7 @@ class TicketsConnector:
             raise SystemFault(f"the private copy {target} of ticket {item.path} failed: {error.strerror}; make room there") from error
         return Fetched(hashlib.sha256(data).hexdigest(), len(data), _state_of(ticket), to_ns(ticket.updated_at))
 
-    def decode(self, headers: Mapping[str, str], body: bytes) -> tuple[Change, ...]:
+    def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
         """The ticket that an `issues` or `issue_comment` webhook tells of."""
         try:
             content = json.loads(body)
@@ -112,12 +136,14 @@ class TicketsConnector:
         except ValueError as error:
             raise PrimerError(f"webhook of {self.settings.url}: its body is no JSON ({error})") from error
         if "issue" not in content:
-            return ()
+            return Decoded(ignored=("it tells of no ticket",))
         ticket = self._parse(Ticket, content["issue"])
         kind = next((value for name, value in headers.items() if name.lower() == "x-github-event"), "issues")
         is_gone = kind == "issues" and content.get("action") in ("deleted", "transferred")
         operation = Operation.DELETE if is_gone else Operation.UPSERT
-        return () if ticket.pull_request is not None else (_event(operation, ticket),)
+        if ticket.pull_request is not None:
+            return Decoded(ignored=(f"{ticket.number} is a pull request",))
+        return Decoded((_event(operation, ticket),))
 
     def close(self) -> None:
         """Give the connections back."""

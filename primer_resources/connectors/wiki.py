@@ -18,8 +18,9 @@ from pydantic import AfterValidator, AwareDatetime, BaseModel, ValidationError
 from primer_core.failures import DocumentFault, PrimerError, Reason, SystemFault, Transient
 from primer_core.stages import Operation
 from primer_resources.connectors.access import AccessRules, load_rules_file
-from primer_resources.connectors.base import Change, ChangePage, Cursor, CursorExpired, Fetched, ListedItem
+from primer_resources.connectors.base import Change, ChangePage, Cursor, CursorExpired, Decoded, Fetched, ListedItem
 from primer_resources.connectors.credentials import Address
+from primer_resources.connectors.drive_names import show_name
 from primer_resources.connectors.git_mirror import GitMirror
 from primer_resources.connectors.kind import Names, SourceSettings
 from primer_resources.connectors.wiki_pages import Place, WikiListing, WikiPages
@@ -111,6 +112,16 @@ class WikiConnector:
             base, place, skip = commit, place.next(), 0
         return ChangePage(tuple(changes), _cursor(base, place, rules), more=False)
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The page at the branch's head as it is now. Raises Transient or SystemFault where the repository does not answer."""
+        head = self._mirror.update()
+        if head is None:
+            return None
+        try:
+            return self._pages(self._rules()).look(head, self._place_of(head, cursor), path)
+        except KeyError as error:
+            raise SystemFault(f"the mirror of {self.settings.url} lost object {error}; remove its folder, and it is made again") from error
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """Write the page's bytes, from the mirror. Raises DocumentFault (too_large), Transient (the mirror lost it) or SystemFault."""
         try:
@@ -127,7 +138,7 @@ class WikiConnector:
             raise SystemFault(f"the private copy {target} of {item.path} failed: {error.strerror}; make room there") from error
         return Fetched(hashlib.sha256(data).hexdigest(), len(data), item.fingerprint, item.modified_ns)
 
-    def decode(self, headers: Mapping[str, str], body: bytes) -> tuple[Change, ...]:
+    def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
         """The pages that a push tells of, as GitHub, GitLab and Gitea send it. Their order is 0: only the feed knows a commit's place."""
         try:
             push = _Push.model_validate_json(body)
@@ -136,14 +147,17 @@ class WikiConnector:
             name = ".".join(str(part) for part in first["loc"])
             raise PrimerError(f"webhook of {self.settings.url}: {name or 'its body'} is not that of a push ({first['msg']})") from error
         if self.settings.branch and push.ref != f"refs/heads/{self.settings.branch}":
-            return ()
+            return Decoded(ignored=(f"{push.ref} is not {self.settings.branch}, which this source reads",))
         pages = self._pages(AccessRules((), {}))
         told: list[Change] = []
+        left_out = 0
         for commit in push.commits:
             kinds = ((Operation.UPSERT, (*commit.added, *commit.modified)), (Operation.DELETE, commit.removed))
             for operation, paths in kinds:
-                told.extend(_told(operation, path, commit.id, commit.timestamp) for path in paths if pages.is_wanted(path))
-        return tuple(told)
+                wanted = [path for path in paths if pages.is_wanted(path)]
+                left_out += len(paths) - len(wanted)
+                told.extend(_told(operation, show_name(path), commit.id, commit.timestamp) for path in wanted)
+        return Decoded(tuple(told), (f"{left_out} files are no pages",) if left_out else ())
 
     def close(self) -> None:
         """Close the mirror."""

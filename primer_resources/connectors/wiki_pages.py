@@ -10,16 +10,17 @@ import stat
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from urllib.parse import quote_from_bytes
 
 from dulwich.diff_tree import RenameDetector, TreeChange, tree_changes
-from dulwich.objects import Commit, ObjectID, TreeEntry
+from dulwich.objects import Commit, ObjectID, Tree, TreeEntry
 
 from primer_core.source_time import from_ns
 from primer_core.stages import Operation
 from primer_resources.connectors.access import AccessRules
 from primer_resources.connectors.base import ORDER_STEP, Change, Cursor, ListedItem
-from primer_resources.connectors.drive_names import show_name
+from primer_resources.connectors.drive_names import show_name, unshow_name
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.git_mirror import GitMirror
 
@@ -111,6 +112,33 @@ class WikiPages:
             commit, steps = before, steps + 1
         found.update({path: (commit, place.back(steps)) for path in paths})
         return found
+
+    def look(self, head: ObjectID, place: Place, path: str) -> ListedItem | None:
+        """The page under a path at a commit; None where there is none."""
+        native = unshow_name(path)
+        if native is None or not self.is_wanted(path):
+            return None
+        raw = native.encode("utf-8", "surrogateescape")
+        found = self._entry(self.mirror.commit(head), raw)
+        if found is None or not stat.S_ISREG(found[0]):
+            return None
+        commit, steps = self.mirror.commit(head), 0
+        for before_id in islice(self.mirror.main_line(head), 1, MOST_COMMITS + 1):
+            before = self.mirror.commit(before_id)
+            if self._entry(before, raw) != found:
+                break
+            commit, steps = before, steps + 1
+        return self.item(TreeEntry(raw, *found), commit, place.back(steps))
+
+    def _entry(self, commit: Commit, path: bytes) -> tuple[int, ObjectID] | None:
+        """Mode and id of what stands under a path at a commit. Raises KeyError where the mirror lost a part of it."""
+        mode, sha = stat.S_IFDIR, commit.tree
+        for part in path.split(b"/"):
+            tree = self.mirror.repo.object_store[sha] if stat.S_ISDIR(mode) else None
+            if not isinstance(tree, Tree) or part not in tree:
+                return None
+            mode, sha = tree[part]
+        return mode, sha
 
     def changes(self, base: ObjectID, commit_id: ObjectID, place: Place) -> list[Change]:
         """What a commit did to pages since another, in the order of their paths' bytes; always the same for the same two."""

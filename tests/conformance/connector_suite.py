@@ -14,7 +14,7 @@ from typing import Protocol
 
 import pytest
 
-from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason, Transient
+from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason, SystemFault, Transient
 from primer_core.stages import Operation
 from primer_resources.connectors.base import ORDER_STEP, Change, Connector, Cursor, CursorExpired, ListedItem
 
@@ -81,6 +81,10 @@ class Source(Protocol):
 
     def share_folder(self, folder: str, groups: Sequence[str]) -> None:
         """Open what lies below a folder to these groups; called where `has_folder_permissions`."""
+        ...
+
+    def vanish(self) -> None:
+        """Take the whole source away: the folder, the bucket, the repository, the right to see the tracker."""
         ...
 
     def pass_time(self, span: timedelta) -> None:
@@ -195,6 +199,46 @@ class ConnectorSuite:
         assert shown
         assert listing.problems != ()
         assert listing.cursor is None
+
+    def test_a_look_shows_what_a_listing_shows(self, filled: Source, one: str) -> None:
+        listing = filled.connector.list()
+        items = {item.path: item for item in listing}
+        assert {path: filled.connector.look(path, listing.cursor) for path in items} == items
+        filled.put(one, b"Edited.")
+        assert filled.connector.look(one, listing.cursor) == {item.path: item for item in filled.connector.list(listing.cursor)}[one]
+
+    def test_a_look_at_what_no_listing_shows_finds_nothing(self, filled: Source, one: str) -> None:
+        filled.remove(one)
+        ways_out = ("../plan.txt", "..", ".", "reports/../reports.txt", "./reports.txt", "/reports.txt", "reports//reports.txt", "/etc")
+        no_names = ("", "/", "a\0b", "a\nb", "\ud800", "\\x2e\\x2e/plan.txt", "x" * 5000, "-1", "0", "2/comments", "2?x=1")
+        folders = ("reports", "reports/", "reports/deep", "reports.txt/", "reports.txt/x")
+        for path in (one, *ways_out, *no_names, *folders):
+            assert filled.connector.look(path) is None, path
+
+    def test_a_look_says_who_may_read_or_that_it_is_not_known(self, filled: Source, one: str) -> None:
+        filled.share(None)
+        item = filled.connector.look(one)
+        assert item is not None
+        assert not item.access.readable
+        filled.share(["staff"])
+        item = filled.connector.look(one)
+        assert item is not None
+        assert item.access.groups == ("staff",)
+
+    def test_a_look_that_is_not_answered_is_no_answer(self, filled: Source, one: str) -> None:
+        if filled.kind.is_remote:
+            filled.trouble(502, {}, times=100)
+            with pytest.raises(Transient):
+                filled.connector.look(one)
+            filled.trouble(403, {}, times=1)
+            with pytest.raises(Transient):
+                filled.connector.look(one)
+            filled.trouble(429, {"Retry-After": "4000"}, times=1)
+            with pytest.raises(Deferred):
+                filled.connector.look(one)
+        filled.vanish()
+        with pytest.raises((Transient, SystemFault)):
+            filled.connector.look(one)
 
     def test_a_title_is_the_last_part_of_the_path_and_a_uri_is_plain_ascii(self, filled: Source) -> None:
         items = listed(filled)

@@ -4,9 +4,10 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import obstore
-from obstore.store import MemoryStore
+from obstore.store import MemoryStore, S3Store
 
 from primer_resources.connectors.drive import DriveConnector, DriveSettings
 from primer_resources.connectors.object_store import ObjectStoreConnector, ObjectStoreSettings
@@ -75,6 +76,9 @@ class DriveSource(_Files):
         (self.root / new).parent.mkdir(parents=True, exist_ok=True)
         (self.root / old).rename(self.root / new)
 
+    def vanish(self) -> None:
+        self.root.rename(self.root.with_name("unmounted"))
+
 
 class WikiSource(_Files):
     """A git repository; each act is a commit, all in one second."""
@@ -101,6 +105,9 @@ class WikiSource(_Files):
     def rename(self, old: str, new: str) -> None:
         self.repo.rename(old, new)
         self.repo.commit()
+
+    def vanish(self) -> None:
+        self.repo.folder.rename(self.repo.folder.with_name("moved"))
 
     def expire(self) -> None:
         """Rewrite the history: the same files in one commit."""
@@ -129,6 +136,11 @@ class BucketSource(_Files):
 
     def rename(self, old: str, new: str) -> None:
         obstore.rename(self.store, old, new)
+
+    def vanish(self) -> None:
+        retry: Any = {"max_retries": 0, "retry_timeout": timedelta(seconds=1)}
+        self.connector.store = S3Store("bucket", endpoint="http://127.0.0.1:9", client_options={"allow_http": True}, retry_config=retry,
+                                       skip_signature=True)  # fmt: skip
 
 
 class TicketSource:
@@ -166,6 +178,9 @@ class TicketSource:
 
     def share_folder(self, folder: str, groups: Sequence[str]) -> None:
         raise AssertionError(NO_TROUBLE)
+
+    def vanish(self) -> None:
+        self.tracker.refused = {"/": 404}
 
     def pass_time(self, span: timedelta) -> None:
         later(self.tracker, span.total_seconds())

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primer_resources.connectors.drive_names import file_uri, find_junk, is_utf8, show_name
+from primer_resources.connectors.drive_names import file_uri, find_junk, is_utf8, show_name, unshow_name
 
 disk_names = st.binary(min_size=1, max_size=12).filter(lambda raw: b"/" not in raw and b"\0" not in raw)
 
@@ -21,6 +21,18 @@ def test_two_names_never_look_the_same_and_are_always_utf8(one: bytes, other: by
     shown = [show_name(as_system_gives_it(raw)) for raw in (one, other)]
     assert (shown[0] == shown[1]) == (one == other)
     shown[0].encode("utf-8")
+
+
+@given(disk_names)
+def test_what_is_shown_leads_back_to_the_name(raw: bytes) -> None:
+    native = as_system_gives_it(raw)
+    assert unshow_name(show_name(native)) == native
+
+
+@given(st.text(max_size=12))
+def test_only_what_some_name_is_shown_as_leads_to_one(shown: str) -> None:
+    native = unshow_name(shown)
+    assert native is None or show_name(native) == shown
 
 
 @given(disk_names)

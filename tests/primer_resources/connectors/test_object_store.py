@@ -140,6 +140,13 @@ def guarded() -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
+        def do_HEAD(self) -> None:
+            is_good = "Credential=GOOD/" in self.headers.get("Authorization", "") and "closed" not in self.path
+            self.send_response_only(200 if is_good else 403)
+            for name, value in {"Last-Modified": "Mon, 01 Jun 2026 12:00:00 GMT", "ETag": '"abc"', "Content-Length": "4"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
         thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()
@@ -162,7 +169,38 @@ def test_keys_that_ran_out_are_read_anew_once_and_then_named_not_shown(
     assert [item.path for item in connector.list()] == ["a.txt"]
 
 
-def test_notifications_become_events(open_bucket: Any, bucket: S3Store) -> None:
+def test_a_look_shows_the_object_that_a_listing_shows(bucket: S3Store, open_bucket: Any) -> None:
+    for key in ("docs/a b+c.txt", "docs/f/x.txt", "docs-old/x.txt", "docs", "docs/empty/"):
+        obstore.put(bucket, key, b"text")
+    connector = open_bucket("docs")
+    items = {item.path: item for item in connector.list()}
+    assert set(items) == {"a b+c.txt", "f/x.txt", "empty"}
+    assert {path: connector.look(path) for path in items} == items
+    for path in ("", "f", "f/", "x.txt", "a b+c.txt/", "../docs-old/x.txt", "f//x.txt", "/f/x.txt"):
+        assert connector.look(path) is None, path
+
+
+def test_an_object_in_a_bucket_that_is_gone_is_not_called_gone(open_bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SystemFault, match="no such bucket"):
+        open_bucket(url="s3://nowhere-at-all").look("a.txt")
+    monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
+    with pytest.raises(Transient, match="does not answer"):
+        open_bucket(endpoint="http://127.0.0.1:9").look("a.txt")
+
+
+def test_a_look_reads_keys_that_ran_out_anew(guarded: str, tmp_path: Path) -> None:
+    keys = tmp_path / "keys"
+    keys.write_text("OLD:secret-one")
+    connector = ObjectStoreConnector(ObjectStoreSettings(url="s3://kept", endpoint=guarded, groups=("everyone",)), f"file:{keys}", Path())
+    with pytest.raises(PrimerError, match="refused the credentials"):
+        connector.look("a.txt")
+    keys.write_text("GOOD:secret-two")
+    assert connector.look("a.txt") == next(iter(connector.list()))
+    with pytest.raises(Transient, match=r"closed.txt may not be looked at; grant s3:GetObject"):
+        connector.look("closed.txt")
+
+
+def test_events_of_this_prefix_become_changes_and_the_others_are_left_out_with_a_reason(open_bucket: Any, bucket: S3Store) -> None:
     connector = open_bucket("docs")
     name = bucket.config["bucket"]
 
@@ -175,11 +213,18 @@ def test_notifications_become_events(open_bucket: Any, bucket: S3Store) -> None:
         record("s3:ObjectRemoved:Delete", "docs/x.txt"),
         record("ObjectCreated:Put", "docs-old/x.txt"),
         record("ObjectCreated:Put", "docs/x.txt", "another"),
-        record("ObjectRestore:Post", "docs/x.txt"),
+        record("ObjectRestore:Post", "docs/y.txt"),
+        record("ObjectCreated:Put", "docs/folder/"),
     ]
     told = connector.decode({}, json.dumps({"Records": records}).encode())
     assert [(change.operation, change.path) for change in told] == [(Operation.UPSERT, "a bü.txt"), (Operation.DELETE, "x.txt")]
     assert told[0].event_time == datetime(2026, 6, 1, 12, 0, 0, 500_000, UTC)
+    assert told.ignored == (
+        "docs-old/x.txt does not lie below docs/, which this source reads",
+        f"bucket another is not {name}, which this source reads",
+        "ObjectRestore:Post changes no content",
+        "docs/folder/ stands for a folder",
+    )
     for body in (b"{}", json.dumps({"Records": [record("ObjectCreated:Put", "docs/x", time="2026-06-01T12:00:00")]}).encode()):
         with pytest.raises(PrimerError, match="not that of S3"):
             connector.decode({}, body)

@@ -318,6 +318,27 @@ def test_a_next_page_on_another_service_is_not_asked(tracker: Tracker, tmp_path:
         connector._client.get("http://127.0.0.2:1/issues")
 
 
+def test_a_look_at_a_pull_request_or_a_ticket_that_is_gone_finds_nothing(tracker: Tracker) -> None:
+    tracker.put(1, "One.")
+    tracker.put(2, "A pull request.", pull_request={"url": "x"})
+    connector = open_tickets(tracker)
+    assert connector.look("1") == next(iter(connector.list()))
+    assert [connector.look(path) for path in ("2", "3", "01", "1/comments", "../issues/1", "1?x", "٣", "9" * 30)] == [None] * 8
+    tracker.refused = {"/issues/1": 410}
+    assert connector.look("1") is None
+
+
+def test_a_tracker_that_hides_all_of_itself_says_nothing_of_one_ticket(tracker: Tracker) -> None:
+    tracker.put(1, "One.")
+    connector = open_tickets(tracker)
+    tracker.refused = {"/": 404}
+    with pytest.raises(SystemFault, match="does not show its tickets any more"):
+        connector.look("1")
+    tracker.refused = {"/issues/1": 451}
+    with pytest.raises(Transient, match="451"):
+        connector.look("1")
+
+
 def test_groups_that_changed_expire_the_cursor(tracker: Tracker) -> None:
     tracker.put(1, "One.")
     cursor = cursor_of(open_tickets(tracker))
@@ -333,7 +354,7 @@ def test_webhooks_of_tickets_and_comments_become_events(tracker: Tracker) -> Non
     assert [(change.operation, change.path, change.item) for change in changed] == [(Operation.UPSERT, "4", None)]
     gone = connector.decode({"X-GitHub-Event": "issues"}, json.dumps({"action": "deleted", "issue": issue}).encode())
     assert gone[0].operation is Operation.DELETE
-    assert connector.decode({"X-GitHub-Event": "ping"}, b'{"zen": "x"}') == ()
+    assert list(connector.decode({"X-GitHub-Event": "ping"}, b'{"zen": "x"}')) == []
     issue["updated_at"] = "2026-06-01T12:00:00"
     for body in (json.dumps({"issue": issue}).encode(), b"[]", b"{"):
         with pytest.raises(PrimerError):

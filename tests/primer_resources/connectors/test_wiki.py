@@ -8,6 +8,7 @@ from pathlib import Path
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
+from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 from dulwich.server import DictBackend
 from dulwich.web import make_wsgi_chain
@@ -154,6 +155,58 @@ def test_a_large_commit_that_is_rewritten_while_it_is_read_loses_no_page(repo: H
     assert bench.living() == hashes(repo)
 
 
+def test_a_look_has_the_order_that_the_feed_will_tell(repo: HistoryRepo, tmp_path: Path, wiki: WikiConnector) -> None:
+    first = repo.head
+    assert first is not None
+    old = cursor_of(wiki)
+    for number in range(4):
+        repo.put("a.md", b"# A\n\nVersion %d of the page.\n" % number)
+        repo.commit()
+    repo.put("b.md", b"# B\n\nEdited.\n")
+    repo.commit()
+    page = wiki.changes(old)
+    assert page is not None
+    last = {change.path: change.item for change in page.changes}
+    assert {path: wiki.look(path, old) for path in last} == last
+    assert {path: wiki.look(path, page.cursor) for path in last} == last
+    repo.reset(first)
+    repo.put("a.md", b"# A\n\nThe history that counts now.\n")
+    repo.commit()
+    rewritten = wiki.look("a.md", page.cursor)
+    assert rewritten is not None
+    assert rewritten == {item.path: item for item in wiki.list(page.cursor)}["a.md"]
+    assert last["a.md"] is not None
+    assert rewritten.order > last["a.md"].order
+
+
+def test_a_look_at_what_is_no_page_finds_nothing(repo: HistoryRepo, wiki: WikiConnector) -> None:
+    repo.put(b"caf\xe9.md", b"# Caf\xc3\xa9\n")
+    repo.commit()
+    items = {item.path: item for item in wiki.list()}
+    assert wiki.look("caf\\xe9.md") == items["caf\\xe9.md"]
+    for path in ("f/logo.png", "f", "f/c.md/x.md", "f//c.md", "/a.md", "a.md/"):
+        assert wiki.look(path) is None, path
+
+
+def test_a_mirror_that_lost_a_part_is_no_absence(repo: HistoryRepo, wiki: WikiConnector) -> None:
+    wiki.list()
+    objects = wiki._mirror.repo.object_store
+    head = repo.head
+    assert head is not None
+    tree = wiki._mirror.commit(head).tree
+    real = type(objects).__getitem__
+
+    class Lossy(type(objects)):  # type: ignore[misc]
+        def __getitem__(self, name: ObjectID) -> object:
+            if name == tree:
+                raise KeyError(name)
+            return real(self, name)
+
+    objects.__class__ = Lossy
+    with pytest.raises(SystemFault, match="lost object"):
+        wiki.look("a.md")
+
+
 def test_a_side_branch_that_is_merged_is_told_as_one_step(repo: HistoryRepo, wiki: WikiConnector) -> None:
     cursor, base = cursor_of(wiki), repo.head
     assert base is not None
@@ -265,7 +318,9 @@ def test_a_push_is_decoded_without_asking_the_repository(repo: HistoryRepo, tmp_
         (Operation.UPSERT, "n.md", None), (Operation.DELETE, "a.md", None),
     ]  # fmt: skip
     assert told[0].event_time.isoformat() == "2026-01-31T12:00:00+00:00"
-    assert wiki.decode({}, json.dumps({**push, "ref": "refs/heads/draft"}).encode()) == ()
+    assert told.ignored == ("1 files are no pages",)
+    draft = wiki.decode({}, json.dumps({**push, "ref": "refs/heads/draft"}).encode())
+    assert (list(draft), draft.ignored) == ([], ("refs/heads/draft is not main, which this source reads",))
     push["commits"][0]["timestamp"] = "2026-01-31T17:30:00"  # type: ignore[index]
     for body in (json.dumps(push).encode(), b"[]", b"no json"):
         with pytest.raises(PrimerError, match=r"webhook of .*not that of a push"):
