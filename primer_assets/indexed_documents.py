@@ -99,8 +99,8 @@ def _flip_of(write: PlannedWrite, old: Mapping[str, int]) -> Flip:
         manifest=plan.manifest,
         removed=removed_rows(old, plan.manifest),
         chunks=records,
-        acl_id=write.acl_id,
-        counts=counts if write.job.operation is Operation.UPSERT else {},
+        acl_ids=write.acl_ids,
+        counts=counts if write.job.operation in (Operation.UPSERT, Operation.COPY) else {},
     )
 
 

@@ -71,8 +71,9 @@ class FeedSync(SourceSync):
         touched = {document.doc_id for _, document in (*settled.known_reads, *settled.shown)}
         touched |= {document.doc_id for document, _ in settled.gone.values()}
         items = [each.change.item for each in plan.standing.values() if each.change.item is not None]
+        reads = [read for read, _ in (*settled.known_reads, *settled.new_reads)]
         with self.catalog.database.begin() as connection:
-            self._begin(connection, items, touched)
+            locked = self._begin(connection, items, touched, touched, reads)
             self._delete_gone(connection, settled)
             for item, document in settled.shown:
                 self._keep(connection, item, document)
@@ -84,6 +85,7 @@ class FeedSync(SourceSync):
                     self.report.unchanged += 1  # a late repeat of what was deleted since
                 else:
                     self._add(connection, read, doc_id, order)
+            self.catalog.copies.settle(connection, locked, self.versions)
             self.catalog.sources.save_cursor(connection, self.source.source_id, page.cursor)
 
     def _read_page(self, plan: FeedPlan, reading: Reading) -> _Settled:
@@ -183,7 +185,7 @@ class FeedSync(SourceSync):
     def _delete_gone(self, connection: Connection, settled: _Settled) -> None:
         told = {doc_id: Deletion(change.order, change.event_time) for doc_id, (_, change) in settled.gone.items()}
         documents = [document for document, _ in settled.gone.values()]
-        self.report.deleted += delete_documents(self.catalog, connection, self.source.source_id, documents, self.versions, None, told)
+        self.report.deleted += delete_documents(self.catalog, connection, self.source, documents, self.versions, None, told)
 
     def _keep(self, connection: Connection, item: ListedItem, document: KnownDocument) -> None:
         """The content stays; place and permissions follow."""

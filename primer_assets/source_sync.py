@@ -26,6 +26,7 @@ from primer_core.stages import FETCH, Operation
 from primer_core.sync_report import SyncReport
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.copies import Content
 from primer_resources.catalog.documents import Deletion, KnownDocument, Placement, VersionFacts
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.sources import Source
@@ -121,7 +122,7 @@ class SourceSync:
         regranted = {document.doc_id for _, document in moved}
         kept = [(item, document) for item, document in (*shown, *inside) if document.doc_id not in regranted]
         with self.catalog.database.begin() as connection:
-            self._begin(connection, accesses, [document.doc_id for _, document in (*shown, *inside)])
+            self._begin(connection, accesses, [document.doc_id for _, document in (*shown, *inside)], regranted)
             self.catalog.documents.mark_seen(connection, [document.doc_id for _, document in kept], self.scan)
             for item, document in moved:
                 self._grant(connection, item.access, document)
@@ -134,8 +135,9 @@ class SourceSync:
         self.report.scanned += len(members)
         inside = self.catalog.documents.by_path(self.source.source_id, [member.item.path for member in members])
         fresh_ids = self._new_ids([member.item.path for member in members if member.item.path not in inside])
+        changing = [known[read.item.path].doc_id for read in reads] + [each.doc_id for each in inside.values()]
         with self.catalog.database.begin() as connection:
-            self._begin(connection, (), [known[read.item.path].doc_id for read in reads] + [each.doc_id for each in inside.values()])
+            locked = self._begin(connection, (), changing, changing, (*reads, *members))
             for read in reads:
                 self._settle_read(connection, read, known[read.item.path])
             for member in members:
@@ -144,6 +146,7 @@ class SourceSync:
                     self._add(connection, member, *fresh_ids[member.item.path])
                 else:
                     self._settle_read(connection, member, present)
+            self.catalog.copies.settle(connection, locked, self.versions)
 
     def _must_read(self, item: ListedItem, document: KnownDocument) -> bool:
         if item.fault is not None or document.content_hash is None or item.fingerprint != document.fingerprint:
@@ -182,8 +185,9 @@ class SourceSync:
             [Appeared(read.item.path, read.fetched.content_hash) for read in reads if read.fetched is not None],
         )
         fresh_ids = self._new_ids([read.item.path for read in reads if read.item.path not in renames])
+        renamed = sorted(set(renames.values()))
         with self.catalog.database.begin() as connection:
-            self._begin(connection, batch, sorted(set(renames.values())))
+            locked = self._begin(connection, batch, renamed, renamed, reads)
             for read in reads:
                 doc_id = renames.get(read.item.path)
                 if doc_id is not None and read.fetched is not None:
@@ -191,6 +195,7 @@ class SourceSync:
                     self._move(connection, read.item, read.fetched.fingerprint, left[doc_id])
                 else:
                     self._add(connection, read, *fresh_ids[read.item.path])
+            self.catalog.copies.settle(connection, locked, self.versions)
 
     def _new_ids(self, paths: Sequence[str]) -> dict[str, tuple[str, int]]:
         """path → (doc_id, version order that it must pass). A living document may still own the id of its first path."""
@@ -250,7 +255,8 @@ class SourceSync:
             self.catalog.jobs.add_dead(connection, job, self.versions, FETCH, read.fault)
             self.report.unreadable += 1
         else:
-            self.catalog.jobs.add(connection, [job], self.versions)
+            operation = self.catalog.copies.join(connection, doc_id, version.content_hash or "", self.versions)
+            self.catalog.jobs.add(connection, [replace(job, operation=operation)], self.versions)
 
     def _move(self, connection: Connection, item: ListedItem, fingerprint: str, document: KnownDocument) -> None:
         """The content stays, and everything else is as the source shows it now."""
@@ -266,20 +272,9 @@ class SourceSync:
         self._queue_new_acl(connection, document, acl_id)
 
     def _queue_new_acl(self, connection: Connection, document: KnownDocument, acl_id: str) -> None:
-        """A document that came under another ACL has its rows rewritten; its own ACL already decides."""
-        if acl_id == document.acl_id or document.bucket is None:
-            return
-        job = NewJob(
-            document.doc_id,
-            self.source.source_id,
-            document.source_version,
-            document.content_hash,
-            document.bucket,
-            Lane.FAST,
-            Operation.ACL,
-            self.catalog.database.clock.now(),
-        )
-        self.catalog.jobs.add(connection, [job], self.versions)
+        """A document that came under another ACL has the rows that stand for it rewritten; its own ACL already decides."""
+        if acl_id != document.acl_id and document.bucket is not None:
+            self.catalog.copies.rewrite(connection, document.doc_id, self.versions)
 
     def _is_granted_anew(self, item: ListedItem, document: KnownDocument) -> bool:
         return (document.acl_id, document.acl_error) != self._access(item.access, document)
@@ -313,15 +308,28 @@ class SourceSync:
             for page in self.catalog.documents.unseen(source, self.scan, LISTED_A_BATCH):
                 with self.catalog.database.begin() as connection:
                     self.catalog.sources.check(connection, source, self.epoch)
-                    self.report.deleted += delete_documents(self.catalog, connection, source, page, self.versions, self.scan)
+                    self.report.deleted += delete_documents(self.catalog, connection, self.source, page, self.versions, self.scan)
         elif decision.verdict is Verdict.HOLD:
             self.report.held = count
         return decision
 
-    def _begin(self, connection: Connection, batch: Iterable[ListedItem], doc_ids: Collection[str]) -> None:
-        """Fence the batch, lock its documents in the order that all lock them in, and write the ACL rows that it names anew."""
+    def _begin(
+        self,
+        connection: Connection,
+        batch: Iterable[ListedItem],
+        doc_ids: Collection[str],
+        changing: Collection[str],
+        reads: Iterable[Read] = (),
+    ) -> list[Content]:
+        """Fence the batch, lock its documents and contents in the order that all lock them in, and write the ACL rows that it names anew.
+
+        `changing` are the documents whose content or permissions may change, `reads` what they and new ones are now. Returns the
+        contents whose copies are to be settled at the end.
+        """
         self.catalog.sources.check(connection, self.source.source_id, self.epoch)
-        self.catalog.documents.lock(connection, doc_ids)
+        place = (self.source.tenant_id, self.source.library)
+        hashes = {read.fetched.content_hash for read in reads if read.fetched is not None}
+        locked = self.catalog.copies.lock(connection, place, doc_ids, changing, hashes)
         for item in batch:
             access = item.access
             if not access.readable:
@@ -336,6 +344,7 @@ class SourceSync:
             self._acls[acl_id] = row
             if before is not None:
                 self._changed_acls.add(acl_id)
+        return locked
 
     def _acl_id(self, access: Access) -> str:
         return ids.acl_id(self.source.tenant_id, self.source.source_id, access.scope)
@@ -354,26 +363,30 @@ class SourceSync:
 def delete_documents(
     catalog: Catalog,
     connection: Connection,
-    source_id: str,
+    source: Source,
     gone: Sequence[KnownDocument],
     versions: Sequence[str],
     scan: int | None,
     told: Mapping[str, Deletion] = MappingProxyType({}),
 ) -> int:
-    """Tombstone documents and make the jobs that take their rows out of the indexes. Returns how many went.
+    """Tombstone documents and make the jobs that take their rows out of the indexes, or over to a copy. Returns how many went.
 
     `told` is doc_id → the delete that the source told of; without it the document went now, after the version that is known.
     """
     now = catalog.database.clock.now()
+    doc_ids = [document.doc_id for document in gone]
+    locked = catalog.copies.lock(connection, (source.tenant_id, source.library), doc_ids, doc_ids)
     went = set(catalog.documents.tombstone(connection, gone, scan, now, told))
     for document in gone:
         if document.doc_id in went:
             at = told[document.doc_id].event_time if document.doc_id in told else now
-            job = NewJob(document.doc_id, source_id, document.source_version, None, document.bucket or "", Lane.FAST, Operation.DELETE, at)
+            label, bucket = document.source_version, document.bucket or ""
+            job = NewJob(document.doc_id, source.source_id, label, None, bucket, Lane.FAST, Operation.DELETE, at)
             if document.bucket is None:
                 catalog.jobs.supersede(connection, document.doc_id, now)
             else:
                 catalog.jobs.add(connection, [job], versions)
+    catalog.copies.settle(connection, locked, versions)
     return len(went)
 
 

@@ -9,7 +9,7 @@ from primer_assets.stage_run import Checkpoint, StageRun, Tally, plain_errors
 from primer_assets.vectors import embed_texts, vector_key
 from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plan_one, rows_of, still_held
 from primer_core.failures import Deferred, Transient
-from primer_core.stages import WRITE
+from primer_core.stages import WRITE, Operation
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.jobs import Job
 from primer_resources.document_store import DocumentStore
@@ -49,7 +49,8 @@ def vector_index(
 
 def _write(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint: Checkpoint) -> None:
     checkpoint("claimed")
-    writes = [plan_one(run, job, state) for job, state in run.catalog.generations.open(batch, run.owner)]
+    ready = _ready(run, batch, tally)
+    writes = [plan_one(run, job, state) for job, state in run.catalog.generations.open(ready, run.owner)]
     run.catalog.generations.intend(
         run.version.name,
         ((write.job, write.plan.generation, [planned.row_id for planned in write.plan.added]) for write in writes),
@@ -65,6 +66,16 @@ def _write(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint: Checkp
             part, rows = [], 0
     _write_rows(run, part, tally)
     checkpoint("vectors_written")
+
+
+def _ready(run: StageRun, batch: Sequence[Job], tally: Tally) -> list[Job]:
+    """The jobs whose write can begin: a copy's only where the rows that are to stand for it are there."""
+    unready = run.catalog.copies.unready(run.version.name, [job for job in batch if job.operation is Operation.COPY])
+    for job in batch:
+        if job.job_id in unready:
+            run.catalog.jobs.fail(WRITE, job, run.owner, unready[job.job_id])
+            tally.fail(unready[job.job_id])
+    return [job for job in batch if job.job_id not in unready]
 
 
 def _write_rows(run: StageRun, writes: Sequence[PlannedWrite], tally: Tally) -> None:

@@ -27,22 +27,23 @@ class PlannedWrite:
 
     job: Job
     source: Source
-    acl_id: str
+    acl_ids: tuple[str, ...]
     plan: WritePlan
 
 
 def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:
-    """The write of one job whose generation is open. A permission change writes the passages that the rows hold; a delete writes none."""
-    if job.generation is None or job.acl_id is None:
+    """The write of one job whose generation is open. A permission change writes the passages that the rows hold; a delete writes none, nor
+    does a copy, for which the rows of its canonical document stand."""
+    if job.generation is None or job.acl_ids is None:
         raise SystemFault(f"job {job.job_id} of document {job.doc_id} has no open generation, so its rows would be wrong")
     source: WriteState | Job = state if job.operation is Operation.ACL else job
-    gone = job.operation is Operation.DELETE or source.content_hash is None
+    gone = job.operation in (Operation.DELETE, Operation.COPY) or source.content_hash is None
     made = () if gone else run.chunks_of(source.content_hash or "", source.accepted_pages)
     if job.operation is Operation.ACL:
         made = tuple(chunk for chunk in made if chunk.id_in(job.doc_id) in state.manifest)
-    rewrite = state.acl_id is not None and state.acl_id != job.acl_id
+    rewrite = state.acl_ids is not None and state.acl_ids != job.acl_ids
     return PlannedWrite(
-        job, run.source_of(job.source_id), job.acl_id, plan_write(job.doc_id, made, state.manifest, job.generation, rewrite)
+        job, run.source_of(job.source_id), job.acl_ids, plan_write(job.doc_id, made, state.manifest, job.generation, rewrite)
     )
 
 
@@ -79,7 +80,7 @@ def _row(write: PlannedWrite, planned: PlannedChunk, vector: Vector | None) -> I
         tenant_id=write.source.tenant_id,
         library=write.source.library,
         doc_id=write.job.doc_id,
-        acl_ids=(write.acl_id,),
+        acl_ids=write.acl_ids,
         heading_path=chunk.heading_path,
         page=chunk.pages[0] if chunk.pages else None,
         ordinal=chunk.ordinal,

@@ -50,10 +50,11 @@ class Operation(StrEnum):
     UPSERT = "upsert"
     DELETE = "delete"
     ACL = "acl"
+    COPY = "copy"
 
 
 def entry_of(operation: Operation) -> State:
-    """The state a new job starts in: deletes and permission changes have nothing to parse, chunk or embed."""
+    """The state a new job starts in: deletes, permission changes and copies of an indexed content have nothing to parse, chunk or embed."""
     return State.PENDING_PARSE if operation is Operation.UPSERT else State.PENDING_WRITE
 
 

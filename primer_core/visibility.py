@@ -11,16 +11,25 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True)
+class Holding:
+    """What a document is in the indexes at one generation: the content, and whether it is a copy, whose rows another document has."""
+
+    content_hash: str | None = None
+    is_copy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentView:
-    """What one catalog look-up says of a document: its generations and when they flipped, and whether it may be shown."""
+    """What one catalog look-up says of a document: its generations, when they flipped and what they hold, and whether it is hidden."""
 
     doc_id: str
     generation: int
     previous_generation: int
     flipped_at: datetime | None
     previous_flipped_at: datetime | None
-    acl_id: str | None
     hidden: bool
+    holding: Holding = Holding()
+    previous_holding: Holding = Holding()
 
 
 class TwoFlips(Exception):
@@ -34,6 +43,15 @@ def generation_as_of(view: DocumentView, started_at: datetime) -> int:
     if view.previous_flipped_at is not None and view.previous_flipped_at > started_at:
         raise TwoFlips(view.doc_id)
     return view.previous_generation
+
+
+def holding_as_of(view: DocumentView, started_at: datetime) -> Holding:
+    """What the document was in the indexes when the search began; nothing before its first generation, and again once it was deleted.
+    Raises TwoFlips as `generation_as_of` does."""
+    generation = generation_as_of(view, started_at)
+    if generation == 0:
+        return Holding()
+    return view.holding if generation == view.generation else view.previous_holding
 
 
 def is_visible(added_gen: int, dead_gens: Mapping[str, int], row_id: str, generation: int) -> bool:

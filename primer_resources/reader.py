@@ -1,17 +1,16 @@
 """The one reader: hybrid search through the scope filter and the gate. Every search and every check reads through it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from primer_core.chunks import Chunk
 from primer_core.failures import Transient
 from primer_core.fusion import reciprocal_rank_fusion
 from primer_core.reviews import output_version
-from primer_core.visibility import TwoFlips, generation_as_of, is_visible
+from primer_core.visibility import TwoFlips
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
-from primer_resources.catalog.lookup import Gate
+from primer_resources.catalog.gate import Gate, HitDocument
 from primer_resources.document_store import DocumentStore
 from primer_resources.embedder.base import Vector
 from primer_resources.index_base import Hit, Scope
@@ -73,35 +72,34 @@ class Reader:
             started_at = self._catalog.now()
             by_vector = self._tools.vectors.search(vector, scope, limit)
             by_keyword = self._tools.keywords.search(query, scope, limit)
-            gate = self._gate([*by_vector, *by_keyword], groups)
-            rankings = [[h.row_id for h in hits if is_shown(gate, h, started_at)] for hits in (by_vector, by_keyword)]
+            every = (*by_vector, *by_keyword)
+            gate = self._catalog.gate.look(self._version.name, {h.doc_id for h in every}, {h.row_id for h in every}, groups, started_at)
+            shown = {h.row_id: gate.shown_as(h.doc_id, h.row_id, h.added_gen, started_at) for h in every}
+            rankings = [[h.row_id for h in hits if shown[h.row_id] is not None] for hits in (by_vector, by_keyword)]
             ranked = reciprocal_rank_fusion(rankings)
             exhausted = len(by_vector) < limit and len(by_keyword) < limit
             if len(ranked) >= k or exhausted or limit >= MOST_CANDIDATES:
-                hits = {hit.row_id: hit for hit in (*by_vector, *by_keyword)}
-                return self._quote([(hits[row], score) for row, score in ranked[:k]], gate)
+                hits = {hit.row_id: hit for hit in every}
+                return self._quote([(hits[row], score) for row, score in ranked[:k]], gate, shown)
             limit *= OVERFETCH
 
-    def _gate(self, hits: Sequence[Hit], groups: Collection[str]) -> Gate:
-        return self._catalog.lookup.gate(self._version.name, {h.doc_id for h in hits}, {h.row_id for h in hits}, groups)
-
-    def _quote(self, hits: Sequence[tuple[Hit, float]], gate: Gate) -> list[SearchResult]:
-        """The words of each hit, from the chunk set that its rows were written from."""
+    def _quote(self, hits: Sequence[tuple[Hit, float]], gate: Gate, shown: Mapping[str, HitDocument | None]) -> list[SearchResult]:
+        """The words of each hit, from the chunk set that its rows were written from, under the name of the document it is shown as."""
         passages: dict[str, dict[str, Chunk]] = {}
         wanted: dict[str, set[str]] = {}
         for hit, _ in hits:
             wanted.setdefault(hit.doc_id, set()).add(hit.chunk_id)
         for doc_id, chunk_ids in wanted.items():
-            passages[doc_id] = self._passages(doc_id, chunk_ids, gate.documents[doc_id].outputs)
+            passages[doc_id] = self._passages(doc_id, chunk_ids, gate.owners[doc_id].outputs)
         results = []
         for hit, score in hits:
-            document, chunk = gate.documents[hit.doc_id], passages[hit.doc_id].get(hit.chunk_id)
-            if chunk is None:
+            document, chunk = shown[hit.row_id], passages[hit.doc_id].get(hit.chunk_id)
+            if document is None or chunk is None:
                 raise TwoFlips(hit.doc_id)
             page = chunk.pages[0] if chunk.pages else None
             results.append(
                 SearchResult(
-                    hit.doc_id,
+                    document.doc_id,
                     document.uri,
                     document.source_id,
                     document.path,
@@ -125,16 +123,3 @@ class Reader:
             chunks = self._store.get_chunks(content_hash, parsed, recipe.chunker.version)
             found = {chunk.id_in(doc_id): chunk for chunk in chunks} | found
         return found
-
-
-def is_shown(gate: Gate, hit: Hit, started_at: datetime) -> bool:
-    """Whether a hit counts for a reader who began at `started_at`. Raises TwoFlips where that can no longer be known."""
-    view = gate.views.get(hit.doc_id)
-    if view is None or view.hidden:
-        return False
-    generation = generation_as_of(view, started_at)
-    if generation == view.generation:
-        # The list of live chunks decides: a row of a writer that woke up after all of its marks were forgotten is in no list.
-        # A document that came back after its deletion is at generation 0 until it is indexed: its old rows are listed and do not count.
-        return hit.added_gen <= generation and hit.row_id in gate.live
-    return is_visible(hit.added_gen, gate.dead_gens, hit.row_id, generation)

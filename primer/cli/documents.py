@@ -46,6 +46,7 @@ def status(
         "chunks",
         "indexed_at",
         "container",
+        "copy_of",
         "pages_to_review",
         "text_kept",
         "text_losses",
@@ -86,7 +87,8 @@ def show(
         recipe = version.recipe
         if known.content_hash is None:
             raise PrimerError(f"document {doc} was never read ({known.reason}); `primer status {doc}` says why")
-        made_by = _newest_output(workspace, version, doc_id, known.content_hash)
+        canonical = known.canonical_doc_id
+        made_by = _newest_output(workspace, version, canonical, known.content_hash)
         if elements or text:
             if not workspace.store.has_parsed(known.content_hash, made_by):
                 raise PrimerError(f"document {doc} is not parsed ({known.reason or known.status}); `primer status {doc}` says why")
@@ -106,15 +108,15 @@ def show(
         if not workspace.store.has_chunks(known.content_hash, made_by, recipe.chunker.version):
             raise PrimerError(f"document {doc} has no passages ({known.reason or known.status}); `primer status {doc}` says why")
         made = workspace.store.get_chunks(known.content_hash, made_by, recipe.chunker.version)
-        live = workspace.catalog.lookup.chunk_ids(doc_id, version.name)
+        live = workspace.catalog.lookup.chunk_ids(canonical, version.name)
         passages: list[dict[str, Any]] = [
             {
-                "chunk_id": chunk.id_in(doc_id),
+                "chunk_id": chunk.id_in(canonical),
                 "ordinal": chunk.ordinal,
                 "heading_path": list(chunk.heading_path),
                 "pages": list(chunk.pages),
                 "token_count": chunk.token_count,
-                "indexed": chunk.id_in(doc_id) in live,
+                "indexed": chunk.id_in(canonical) in live,
                 "text": chunk.text,
                 "embed_text": chunk.embed_text,
                 "overlap": chunk.overlap,

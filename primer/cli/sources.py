@@ -170,7 +170,7 @@ def _check_folder(workspace: Workspace, root: Path) -> None:
 
 
 def _warn_of_overlaps(workspace: Workspace, source: Source) -> None:
-    """Say where another source reads the same folder, or one inside the other: such documents are indexed once a source."""
+    """Say where another source reads the same folder, or one inside the other: such documents are found under both names."""
     if source.type != DRIVE:
         return
     root = Path(str(source.settings["root"]))
@@ -179,7 +179,9 @@ def _warn_of_overlaps(workspace: Workspace, source: Source) -> None:
         if other.type != DRIVE:
             continue
         if other.source_id != source.source_id and (root.is_relative_to(place) or place.is_relative_to(root)):
-            err.print(f"note: source {other.source_id} reads {place} as well; what both hold is indexed twice", markup=False)
+            err.print(
+                f"note: source {other.source_id} reads {place} as well; what both hold is read twice, and listed under both", markup=False
+            )
 
 
 def _shown(source: Source) -> dict[str, object]:
@@ -229,7 +231,7 @@ def remove(source: str, json: JsonOption = False) -> None:
         deleted = 0
         for page in workspace.catalog.documents.unseen(found.source_id, -1, LISTED_A_BATCH):
             with workspace.catalog.database.begin() as connection:
-                deleted += delete_documents(workspace.catalog, connection, found.source_id, page, versions, None)
+                deleted += delete_documents(workspace.catalog, connection, found, page, versions, None)
         from primer_assets.partitions import SOURCE
 
         workspace.instance.delete_dynamic_partition(SOURCE, found.source_id)

@@ -5,9 +5,11 @@ from random import Random
 
 from primer_core.retry import RetryPolicy
 from primer_resources.catalog.acls import Acls
+from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
+from primer_resources.catalog.gate import GateLookup
 from primer_resources.catalog.generations import Generations
 from primer_resources.catalog.holders import Holders
 from primer_resources.catalog.jobs import Jobs
@@ -33,8 +35,10 @@ class Catalog:
         self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
         self.reviews = Reviews(self.database, self.jobs)
         self.lanes = Lanes(self.database)
-        self.generations = Generations(self.database, self.lanes)
+        self.copies = Copies(self.database, self.jobs)
+        self.generations = Generations(self.database, self.lanes, self.copies)
         self.lookup = Lookup(self.database)
+        self.gate = GateLookup(self.database)
 
     def now(self) -> datetime:
         """The time by which generations and leases are judged."""

@@ -19,7 +19,8 @@ from primer_resources.catalog.upsert import insert_if_absent
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A living document of a source as the catalog has it. `container` is the path of the mail or archive that it is a member of."""
+    """A living document of a source as the catalog has it. `container` is the path of the mail or archive that it is a member of,
+    `canonical_doc_id` the document whose rows stand for its content: itself, unless it is a copy."""
 
     doc_id: str
     path: str
@@ -34,6 +35,7 @@ class KnownDocument:
     status: str
     reason: str | None
     deleted_at: datetime | None
+    canonical_doc_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,7 @@ class Documents:
 
     def advance(self, connection: Connection, doc_id: str, place: Placement, version: VersionFacts, scan: int) -> bool:
         """A newer version, by compare-and-set. Returns False where the catalog already has that version or a newer one."""
-        values = _facts(version) | {"bucket": func.coalesce(documents.c.bucket, version.bucket)}
+        values = _facts(version) | {"bucket": func.coalesce(documents.c.bucket, version.bucket), "canonical_doc_id": doc_id}
         moved = connection.execute(
             update(documents)
             .where(documents.c.doc_id == doc_id, documents.c.version_order < version.version_order, documents.c.deleted_at.is_(None))
@@ -245,9 +247,8 @@ class Documents:
                 guard = and_(guard, documents.c.seen_scan != scan)
             deletion = told.get(known.doc_id, Deletion(0, now))
             order, at = max(deletion.version_order, known.version_order + 1), deletion.event_time
-            done = connection.execute(
-                update(documents).where(guard).values(deleted_at=now, status="deleted", reason=None, version_order=order, event_time=at)
-            )
+            values = {"deleted_at": now, "status": "deleted", "reason": None, "version_order": order, "event_time": at}
+            done = connection.execute(update(documents).where(guard).values(canonical_doc_id=documents.c.doc_id, **values))
             if done.rowcount == 1:
                 went.append(known.doc_id)
         return went

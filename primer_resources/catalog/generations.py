@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, and_, delete, literal, select, update
+from sqlalchemy import Connection, Row, and_, delete, literal, select, update
 
 from primer_core.failures import LeaseLost
 from primer_core.ids import row_id
@@ -16,6 +16,7 @@ from primer_resources.catalog.schema import chunks, documents, index_state, inte
 from primer_resources.catalog.upsert import insert_if_absent, insert_or_update
 
 if TYPE_CHECKING:
+    from primer_resources.catalog.copies import Copies
     from primer_resources.catalog.jobs import Job
 
 T = TypeVar("T")
@@ -28,13 +29,13 @@ SLICE = 500
 class WriteState:
     """What a document's rows are now, and the generation under which its holder writes new ones.
 
-    `manifest` maps chunk_id → added_gen; `acl_id`, `content_hash` and `accepted_pages` are what those rows were written with.
+    `manifest` maps chunk_id → added_gen; `acl_ids`, `content_hash` and `accepted_pages` are what those rows were written with.
     """
 
     doc_id: str
     claimed_generation: int
     manifest: Mapping[str, int]
-    acl_id: str | None
+    acl_ids: tuple[str, ...] | None
     content_hash: str | None
     accepted_pages: str
 
@@ -60,8 +61,16 @@ class Flip:
     manifest: Mapping[str, int]
     removed: tuple[str, ...]
     chunks: tuple[ChunkRecord, ...]
-    acl_id: str
+    acl_ids: tuple[str, ...]
     counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A document that was indexed as a copy of a content until its flip, and is not any more."""
+
+    doc_id: str
+    content_hash: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +121,16 @@ def lock_documents(connection: Connection, doc_ids: Iterable[str]) -> None:
 class Generations:
     """Opens, records and flips the generations of documents, and keeps what is to be purged."""
 
-    def __init__(self, database: Database, lanes: Lanes) -> None:
+    def __init__(self, database: Database, lanes: Lanes, copies: "Copies") -> None:
         self._db = database
         self._lanes = lanes
+        self._copies = copies
 
     def open(self, held: Sequence["Job"], owner: str) -> list[tuple["Job", WriteState]]:
         """Give each job that is still the owner's a generation of its own; intents of earlier tries become purges.
 
-        Returns each job as it stands now, with the state. The document's present ACL id is kept on the job, so that all steps
-        write and flip the same.
+        Returns each job as it stands now, with the state. The ACL ids that the rows are to carry are kept on the job, so that all
+        steps write and flip the same.
         A fresh generation a try means that a holder that lost its lease can never write the rows of the next one.
         """
         now = self._db.now()
@@ -136,20 +146,17 @@ class Generations:
                     .values(claimed_generation=index_state.c.claimed_generation + 1)
                     .returning(*_STATE_COLUMNS)
                 ).one()
+                held_content = row.content_hash if job.operation is Operation.ACL else job.content_hash
+                acl_ids = self._copies.acl_ids(connection, job.doc_id, job.index_version, held_content)
                 mine = connection.execute(
                     update(jobs)
                     .where(jobs.c.job_id == job.job_id, jobs.c.lease_owner == owner, jobs.c.lease_epoch == job.lease_epoch)
                     .where(jobs.c.state == State.WRITING)
-                    .values(
-                        generation=row.claimed_generation,
-                        acl_id=select(documents.c.acl_id).where(documents.c.doc_id == job.doc_id).scalar_subquery(),
-                    )
-                    .returning(jobs.c.acl_id)
-                ).one_or_none()
-                if mine is not None:
+                    .values(generation=row.claimed_generation, acl_ids=list(acl_ids))
+                )
+                if mine.rowcount == 1:
                     bury_intents(connection, job.index_version, job.doc_id, now, before=row.claimed_generation)
-                    now_held = replace(job, generation=row.claimed_generation, acl_id=mine.acl_id)
-                    opened.append((now_held, WriteState(**row._mapping)))
+                    opened.append((replace(job, generation=row.claimed_generation, acl_ids=acl_ids), _state(row)))
         return opened
 
     def states(self, index_version: str, doc_ids: Collection[str]) -> dict[str, WriteState]:
@@ -160,7 +167,7 @@ class Generations:
                 rows = connection.execute(
                     select(*_STATE_COLUMNS).where(index_state.c.index_version == index_version, index_state.c.doc_id.in_(part))
                 )
-                found.update({row.doc_id: WriteState(**row._mapping) for row in rows})
+                found.update({row.doc_id: _state(row) for row in rows})
         return found
 
     def intend(self, index_version: str, planned: Iterable[tuple["Job", int, Sequence[str]]]) -> None:
@@ -226,12 +233,20 @@ class Generations:
         """
         now = self._db.now()
         done: list[Job] = []
+        left: list[Left] = []
+        made = {f.job.doc_id: f.job.content_hash for f in flips if f.job.operation is Operation.UPSERT and f.job.content_hash is not None}
         with self._db.begin() as connection:
             self._lanes.check(connection, index_version, {flip.job.bucket: epochs[flip.job.bucket] for flip in flips}, owner, now)
+            dead = self._copies.dead_with(connection, index_version, made)
+            if dead:
+                lock_documents(connection, {*dead, *(flip.job.doc_id for flip in flips)})
             for flip in sorted(flips, key=lambda flip: flip.job.doc_id):  # in the order that all lock documents in
                 if self._finish_job(connection, flip, owner, now):
-                    self._flip_one(connection, flip, now)
+                    left += self._flip_one(connection, flip, now)
                     done.append(flip.job)
+            finished = {job.doc_id for job in done}
+            self._copies.revive(connection, {copy: letters for copy, letters in dead.items() if letters.canonical in finished})
+            self._copies.left(connection, index_version, left)
         return done
 
     def _finish_job(self, connection: Connection, flip: Flip, owner: str, now: datetime) -> bool:
@@ -244,14 +259,20 @@ class Generations:
         )
         return finished.rowcount == 1
 
-    def _flip_one(self, connection: Connection, flip: Flip, now: datetime) -> None:
+    def _flip_one(self, connection: Connection, flip: Flip, now: datetime) -> list[Left]:
+        """One document's flip. Returns what it was a copy of and is not any more."""
         job = flip.job
         version, doc = job.index_version, job.doc_id
         # A permission change writes the passages that are there already: it brings no content and no version.
         brought = (
             {}
             if job.operation is Operation.ACL
-            else {"content_hash": job.content_hash, "accepted_pages": job.accepted_pages, "indexed_version": job.source_version}
+            else {
+                "content_hash": job.content_hash,
+                "accepted_pages": job.accepted_pages,
+                "indexed_version": job.source_version,
+                "is_copy": job.operation is Operation.COPY,
+            }
         )
         moved = connection.execute(
             update(index_state)
@@ -261,15 +282,19 @@ class Generations:
                 previous_flipped_at=index_state.c.flipped_at,
                 previous_content_hash=index_state.c.content_hash,
                 previous_accepted_pages=index_state.c.accepted_pages,
+                previous_is_copy=index_state.c.is_copy,
                 generation=flip.generation,
                 flipped_at=now,
                 manifest=dict(flip.manifest),
-                acl_id=flip.acl_id,
-                outcome="indexed" if flip.manifest else "empty",
+                acl_ids=list(flip.acl_ids),
+                outcome=_outcome(flip),
                 **brought,
             )
-        )
-        if moved.rowcount != 1:
+            .returning(
+                index_state.c.previous_is_copy, index_state.c.previous_content_hash, index_state.c.is_copy, index_state.c.content_hash
+            )
+        ).one_or_none()
+        if moved is None:
             raise LeaseLost(f"document {doc} in {version} is already past generation {flip.generation}")
         if flip.removed:
             connection.execute(
@@ -289,6 +314,8 @@ class Generations:
             .where(documents.c.doc_id == doc, documents.c.source_version == indexed.scalar_subquery(), documents.c.deleted_at.is_(None))
             .values(status="indexed", reason=None)
         )
+        is_still = moved.is_copy and moved.content_hash == moved.previous_content_hash
+        return [Left(doc, moved.previous_content_hash)] if moved.previous_is_copy and not is_still else []
 
     def _list_chunks(self, connection: Connection, flip: Flip) -> None:
         version, doc = flip.job.index_version, flip.job.doc_id
@@ -344,10 +371,21 @@ _STATE_COLUMNS = (
     index_state.c.doc_id,
     index_state.c.claimed_generation,
     index_state.c.manifest,
-    index_state.c.acl_id,
+    index_state.c.acl_ids,
     index_state.c.content_hash,
     index_state.c.accepted_pages,
 )
+
+
+def _state(row: Row[Any]) -> WriteState:
+    values = dict(row._mapping)
+    return WriteState(**{**values, "acl_ids": None if row.acl_ids is None else tuple(row.acl_ids)})
+
+
+def _outcome(flip: Flip) -> str:
+    if flip.job.operation is Operation.COPY:
+        return "copy"
+    return "indexed" if flip.manifest else "empty"
 
 
 def slices(values: Sequence[T], size: int = SLICE) -> Iterable[Sequence[T]]:

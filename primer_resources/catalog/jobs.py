@@ -38,7 +38,7 @@ class Job:
     attempts: int
     lease_epoch: int
     generation: int | None
-    acl_id: str | None
+    acl_ids: tuple[str, ...] | None
     accepted_pages: str
     event_time: datetime
     embedded: int
@@ -78,6 +78,7 @@ _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 def _job(row: Row[Any]) -> Job:
     values = dict(row._mapping)
     values["operation"] = Operation(values["operation"])
+    values["acl_ids"] = None if values["acl_ids"] is None else tuple(values["acl_ids"])
     return Job(**values)
 
 
@@ -104,24 +105,43 @@ class Jobs:
                 connection.execute(
                     update(jobs).where(mine, or_(jobs.c.state.in_(replaced), waiting_acl)).values(state=State.SUPERSEDED, finished_at=now)
                 )
-                state = entry_of(change.operation)
-                connection.execute(
-                    insert(jobs).values(
-                        doc_id=change.doc_id,
-                        source_id=change.source_id,
-                        source_version=change.source_version,
-                        content_hash=change.content_hash,
-                        index_version=version,
-                        bucket=change.bucket,
-                        lane=change.lane,
-                        operation=change.operation,
-                        stage=stage_of(state).name,
-                        state=state,
-                        not_before=now,
-                        event_time=change.event_time,
-                        created_at=now,
-                    )
-                )
+                self._insert(connection, change, version, now)
+
+    def add_rewrite(self, connection: Connection, change: NewJob, index_versions: Iterable[str]) -> None:
+        """Inside a transaction: a permission change's job in each index version where none waits that can still see the change.
+
+        A waiting job that somebody else has locked may just be claimed and see nothing, so it does not count. This waits for nobody.
+        """
+        for version in index_versions:
+            waiting = (
+                select(jobs.c.job_id)
+                .where(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version, jobs.c.operation == Operation.ACL)
+                .where(jobs.c.state == State.PENDING_WRITE)
+                .limit(1)
+                .with_for_update(skip_locked=True)
+            )
+            if connection.execute(waiting).one_or_none() is None:
+                self._insert(connection, change, version, self._db.now())
+
+    def _insert(self, connection: Connection, change: NewJob, index_version: str, now: datetime) -> None:
+        state = entry_of(change.operation)
+        connection.execute(
+            insert(jobs).values(
+                doc_id=change.doc_id,
+                source_id=change.source_id,
+                source_version=change.source_version,
+                content_hash=change.content_hash,
+                index_version=index_version,
+                bucket=change.bucket,
+                lane=change.lane,
+                operation=change.operation,
+                stage=stage_of(state).name,
+                state=state,
+                not_before=now,
+                event_time=change.event_time,
+                created_at=now,
+            )
+        )
 
     def add_dead(self, connection: Connection, change: NewJob, index_versions: Sequence[str], stage: str, fault: DocumentFault) -> None:
         """Inside a transaction: a dead letter for a document that never got as far as a job. It replaces the document's earlier ones."""
@@ -335,23 +355,27 @@ class Jobs:
             )
 
     def retry(self, job_ids: Collection[int]) -> int:
-        """An operator's retry of dead letters: back to the stage's entry with fresh attempts. Returns how many moved.
+        """An operator's retry of dead letters: back to the stage's entry with fresh attempts. Returns how many of them moved.
 
-        One that never had its bytes has nothing to go on with: the next sync fetches it again.
+        One that never had its bytes has nothing to go on with: the next sync fetches it again. A copy that died with its content takes
+        the letter of its canonical document along, without which it could only die again.
         """
         now = self._db.now()
         moved = 0
-        chosen = and_(jobs.c.job_id.in_(list(job_ids)), jobs.c.state == State.DEAD)
+        asked = and_(jobs.c.job_id.in_(list(job_ids)), jobs.c.state == State.DEAD)
         with self._db.begin() as connection:
-            lock_documents(connection, connection.execute(select(jobs.c.doc_id).where(chosen)).scalars())
+            letters = {row.job_id: row.doc_id for row in connection.execute(select(jobs.c.job_id, jobs.c.doc_id).where(asked))}
+            along = {row.job_id: row.doc_id for row in connection.execute(_canonicals_letters(asked))}
+            lock_documents(connection, {*letters.values(), *along.values()})
+            chosen = and_(jobs.c.job_id.in_({*letters, *along}), jobs.c.state == State.DEAD)
             for name, entry in (("parse", WAITING[0]), ("chunk", WAITING[1]), ("embed", WAITING[2]), ("write", WAITING[3])):
                 rows = connection.execute(
                     update(jobs)
                     .where(chosen, jobs.c.stage == name)
                     .values(state=entry, attempts=0, not_before=now, reason=None, error=None, finished_at=None)
-                    .returning(jobs.c.doc_id)
+                    .returning(jobs.c.job_id, jobs.c.doc_id)
                 ).all()
-                moved += len(rows)
+                moved += sum(row.job_id in letters for row in rows)
                 ids = [row.doc_id for row in rows]
                 connection.execute(update(documents).where(documents.c.doc_id.in_(ids)).values(status="pending", reason=None))
         return moved
@@ -422,6 +446,18 @@ class Jobs:
             bury_intents(connection, row.index_version, row.doc_id, now)
 
 
+def _canonicals_letters(asked: ColumnElement[bool]) -> Select[Any]:
+    """Dead letters of the documents that the copies among the letters asked for are copies of."""
+    letter, copy = jobs.alias("letter"), documents.alias("copy")
+    return (
+        select(letter.c.job_id, letter.c.doc_id)
+        .select_from(jobs)
+        .join(copy, copy.c.doc_id == jobs.c.doc_id)
+        .join(letter, and_(letter.c.doc_id == copy.c.canonical_doc_id, letter.c.index_version == jobs.c.index_version))
+        .where(asked, jobs.c.operation == Operation.COPY, in_states(letter.c.state, [State.DEAD]))
+    )
+
+
 def _added(counts: Mapping[str, int]) -> dict[str, ColumnElement[int]]:
     """Figures of COUNTS added to what the job has."""
     return {name: jobs.c[name] + value for name, value in counts.items()}
@@ -457,7 +493,22 @@ def _blocked(now: datetime) -> ColumnElement[bool]:
     other = jobs.alias("other")
     older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES))
     held = and_(other.c.job_id > jobs.c.job_id, other.c.state.in_(HELD), other.c.lease_until >= now)
-    return exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
+    mine = exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
+    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()))
+
+
+def _awaits_canonical() -> ColumnElement[bool]:
+    """Whether the rows that are to stand for a copy are still being made: its canonical document's content, or their ACL ids, where that
+    was asked for before the copy. What is asked for later is no reason to wait, lest a stream of copies holds up the first."""
+    copy, leading = documents.alias("copy"), jobs.alias("leading")
+    return exists().where(
+        copy.c.doc_id == jobs.c.doc_id,
+        copy.c.canonical_doc_id != copy.c.doc_id,
+        leading.c.doc_id == copy.c.canonical_doc_id,
+        leading.c.index_version == jobs.c.index_version,
+        leading.c.state.in_(LIVE_STATES),
+        or_(leading.c.operation == Operation.UPSERT, and_(leading.c.operation == Operation.ACL, leading.c.job_id < jobs.c.job_id)),
+    )
 
 
 def _mine(job: Job, owner: str, stage: Stage) -> ColumnElement[bool]:

@@ -1,22 +1,19 @@
-"""Look-ups that change nothing: the reader's gate, one document's status, dead letters, id sets, and a sync's figures."""
+"""Look-ups that change nothing: one document's status, dead letters, id sets, and a sync's figures."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, or_, select
+from sqlalchemy import Connection, Row, Select, and_, func, or_, select
 
 from primer_core.failures import Reason
-from primer_core.ids import chunk_of, row_id
+from primer_core.ids import row_id
 from primer_core.reviews import ReviewState, output_version
-from primer_core.stages import State
-from primer_core.visibility import DocumentView
+from primer_core.stages import Operation, State
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.generations import slices
 from primer_resources.catalog.jobs import COUNTS
 from primer_resources.catalog.schema import (
-    acls,
     chunks,
     documents,
     in_states,
@@ -33,31 +30,10 @@ PAGE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """What one look-up says of the hits' documents and rows, all from one snapshot. `live` are the rows that the catalog lists now."""
-
-    views: dict[str, DocumentView]
-    documents: dict[str, "HitDocument"]
-    dead_gens: dict[str, int]
-    live: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class HitDocument:
-    """What a search result says of its document. `outputs` are what its rows may quote, the present one and the one before: the hash of a
-    content, and the label of the pages of it that a person let through."""
-
-    doc_id: str
-    source_id: str
-    path: str
-    uri: str
-    outputs: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document in one index version. `container` is the path of the mail or archive that it is a member of. `pages_to_review` counts
-    the pages that are not indexed until a person lets them through. `text_kept` is the share (0 to 1) of its words that parsing kept or
+    """One document in one index version. `container` is the path of the mail or archive that it is a member of. `copy_of` is the document
+    (SOURCE/path) whose passages stand for this one, since it has the same content; `chunks` counts those. `pages_to_review` counts the
+    pages that are not indexed until a person lets them through. `text_kept` is the share (0 to 1) of its words that parsing kept or
     that `text_losses` (name → words) accounts for; None where it is not parsed or where nobody could count."""
 
     doc_id: str
@@ -72,6 +48,7 @@ class DocumentStatus:
     error: str | None
     reason: str | None
     container: str | None
+    copy_of: str | None
     pages_to_review: int
     text_kept: float | None
     text_losses: dict[str, int] | None
@@ -93,63 +70,10 @@ class DeadLetter:
 
 
 class Lookup:
-    """Reads of the catalog for people and for the reader."""
+    """Reads of the catalog for people and for reconciling."""
 
     def __init__(self, database: Database) -> None:
         self._db = database
-
-    def gate(self, index_version: str, doc_ids: Collection[str], row_ids: Collection[str], groups: Collection[str]) -> Gate:
-        """Generations, tombstones, permissions and purges of hits, in one snapshot.
-
-        A document whose ACL opens to none of the groups is hidden.
-        """
-        allowed = set(groups)
-        views: dict[str, DocumentView] = {}
-        hits: dict[str, HitDocument] = {}
-        dead: dict[str, int] = {}
-        live: set[str] = set()
-        with self._db.read() as connection:
-            for part in slices(sorted(doc_ids)):
-                statement = (
-                    select(
-                        documents,
-                        index_state,
-                        acls.c.allow_groups,
-                        acls.c.readable,
-                        index_state.c.content_hash.label("indexed"),
-                        index_state.c.previous_content_hash,
-                    )
-                    .join(index_state, index_state.c.doc_id == documents.c.doc_id)
-                    .outerjoin(acls, acls.c.acl_id == documents.c.acl_id)
-                    .where(index_state.c.index_version == index_version, documents.c.doc_id.in_(part))
-                )
-                for row in connection.execute(statement):
-                    unsure = row.acl_error is not None or not row.readable
-                    hidden = row.deleted_at is not None or unsure or allowed.isdisjoint(row.allow_groups or ())
-                    views[row.doc_id] = DocumentView(
-                        row.doc_id,
-                        row.generation,
-                        row.previous_generation,
-                        row.flipped_at,
-                        row.previous_flipped_at,
-                        row.acl_id,
-                        hidden,
-                    )
-                    outputs = ((row.indexed, row.accepted_pages), (row.previous_content_hash, row.previous_accepted_pages))
-                    hits[row.doc_id] = HitDocument(
-                        row.doc_id, row.source_id, row.path, row.uri, tuple(output for output in outputs if output[0])
-                    )
-            for part in slices(sorted(row_ids)):
-                statement = select(purges_due.c.row_id, purges_due.c.dead_gen).where(
-                    purges_due.c.index_version == index_version, purges_due.c.row_id.in_(part)
-                )
-                dead.update({row.row_id: row.dead_gen for row in connection.execute(statement)})
-            for part in slices(sorted({chunk_of(row) for row in row_ids})):
-                listed = select(chunks.c.chunk_id, chunks.c.added_gen).where(
-                    chunks.c.index_version == index_version, chunks.c.chunk_id.in_(part)
-                )
-                live.update(row_id(row.chunk_id, row.added_gen) for row in connection.execute(listed))
-        return Gate(views, hits, dead, frozenset(live))
 
     def find_document(self, doc: str) -> list[str]:
         """doc_ids that `doc` may mean: a doc_id, a uri, or SOURCE/relative/path. Living documents come first."""
@@ -167,16 +91,22 @@ class Lookup:
         """Where a document stands. Its newest job tells the stage and the error."""
         with self._db.read() as connection:
             document = connection.execute(select(documents).where(documents.c.doc_id == doc_id)).one()
-            state = connection.execute(
-                select(index_state).where(index_state.c.doc_id == doc_id, index_state.c.index_version == index_version)
-            ).one_or_none()
+            state = _state_of(connection, doc_id, index_version)
+            leading, rows, accepted = None, state, None
+            if document.canonical_doc_id != doc_id:
+                leading = connection.execute(select(documents).where(documents.c.doc_id == document.canonical_doc_id)).one()
+                standing = _state_of(connection, leading.doc_id, index_version)
+                accepted = "" if standing is None else standing.accepted_pages
+                rows = standing if state is not None and state.is_copy else state
             job = connection.execute(
                 select(jobs).where(jobs.c.doc_id == doc_id, jobs.c.index_version == index_version).order_by(jobs.c.job_id.desc()).limit(1)
             ).one_or_none()
             to_review = and_(reviews.c.content_hash == document.content_hash, in_states(reviews.c.state, [ReviewState.OPEN]))
             waiting = connection.execute(select(func.count(reviews.c.page.distinct())).where(to_review)).scalar_one()
             recipe = connection.execute(select(index_versions.c.recipe).where(index_versions.c.name == index_version)).scalar_one()
-            output = output_version(recipe["parser"]["version"], "" if job is None else job.accepted_pages)
+            if accepted is None:
+                accepted = "" if job is None else job.accepted_pages
+            output = output_version(recipe["parser"]["version"], accepted)
             made_by = and_(parsed.c.content_hash == document.content_hash, parsed.c.parser_version == output)
             read = connection.execute(select(parsed.c.text_kept, parsed.c.losses).where(made_by)).one_or_none()
         stage = document.status if job is None else job.state
@@ -190,11 +120,12 @@ class Lookup:
             stage="dead_letter" if stage == State.DEAD else stage,
             source_version=document.source_version,
             indexed_version=None if state is None else state.indexed_version,
-            chunks=0 if state is None else len(state.manifest),
+            chunks=0 if rows is None else len(rows.manifest),
             indexed_at=None if state is None else state.flipped_at,
             error=document.acl_error or (None if job is None else job.error),
             reason=Reason.ACL_UNREADABLE if document.acl_error is not None else document.reason,
             container=document.container,
+            copy_of=None if leading is None else f"{leading.source_id}/{leading.path}",
             pages_to_review=waiting,
             text_kept=None if read is None else read.text_kept,
             text_losses=None if read is None else read.losses,
@@ -235,7 +166,7 @@ class Lookup:
         ended = and_(jobs.c.source_id == source_id, jobs.c.finished_at >= since)
         by_state = (
             select(jobs.c.state, func.count(jobs.c.doc_id.distinct()))
-            .where(ended, or_(jobs.c.operation == "upsert", jobs.c.state == State.DEAD))
+            .where(ended, or_(jobs.c.operation.in_([Operation.UPSERT, Operation.COPY]), jobs.c.state == State.DEAD))
             .group_by(jobs.c.state)
         )
         with self._db.read() as connection:
@@ -267,3 +198,8 @@ class Lookup:
     def _stream(self, statement: Select[Any]) -> Iterator[Row[Any]]:
         with self._db.read() as connection:
             yield from connection.execution_options(yield_per=PAGE).execute(statement)
+
+
+def _state_of(connection: Connection, doc_id: str, index_version: str) -> Row[Any] | None:
+    statement = select(index_state).where(index_state.c.doc_id == doc_id, index_state.c.index_version == index_version)
+    return connection.execute(statement).one_or_none()

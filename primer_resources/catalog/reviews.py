@@ -131,8 +131,8 @@ class Reviews:
     ) -> Decision:
         """Decide pages of a content; every page that waits for it when none is named. A decision may be changed by another.
 
-        Where that changes which pages are let through, every living document with this content gets a job an index version, in the same
-        transaction. Raises PrimerError where a named page was never listed, or where none waits.
+        Where that changes which pages are let through, the living documents with rows of this content get a job an index version, in the
+        same transaction; their copies follow them. Raises PrimerError where a named page was never listed, or where none waits.
         """
         with self._db.begin() as connection:
             before = self.accepted(connection, [content_hash])[content_hash]
@@ -158,8 +158,9 @@ class Reviews:
             raise PrimerError("no page of this document waits for a review; name the pages to change an earlier decision")
 
     def _make_again(self, connection: Connection, content_hash: str, index_versions: Sequence[str]) -> tuple[str, ...]:
-        """Jobs for all living documents with a content. They are locked in the order that all lock them in."""
-        living = and_(documents.c.content_hash == content_hash, documents.c.deleted_at.is_(None), documents.c.bucket.is_not(None))
+        """Jobs for the living canonical documents of a content. They are locked in the order that all lock them in."""
+        leading = documents.c.canonical_doc_id == documents.c.doc_id
+        living = and_(documents.c.content_hash == content_hash, leading, documents.c.deleted_at.is_(None), documents.c.bucket.is_not(None))
         lock_documents(connection, connection.execute(select(documents.c.doc_id).where(living)).scalars())
         lane = connection.execute(select(contents.c.lane).where(contents.c.content_hash == content_hash)).scalar_one()
         found = connection.execute(select(documents).where(living).order_by(documents.c.doc_id)).all()

@@ -46,6 +46,11 @@ def _partial(where: str) -> dict[str, Any]:
     return {"sqlite_where": text(where), "postgresql_where": text(where)}
 
 
+def _flagged(column: str) -> dict[str, Any]:
+    """The options of a partial index over a true flag, which SQLite writes as a number."""
+    return {"sqlite_where": text(f"{column} = 1"), "postgresql_where": text(column)}
+
+
 deployment = Table(
     "deployment",
     metadata,
@@ -121,7 +126,20 @@ documents = Table(
 )
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
 `acl_error` says why the document's permissions could not be read; while it stands the document is hidden.
-`container` is the path of the listed mail or archive that the document is a member of, None for what is listed itself."""
+`container` is the path of the listed mail or archive that the document is a member of, None for what is listed itself.
+`canonical_doc_id` is the document whose rows stand for this one's content: the document itself, unless it is a copy."""
+
+canonicals = Table(
+    "canonicals",
+    metadata,
+    Column("tenant_id", String, primary_key=True),
+    Column("library", String, primary_key=True),
+    Column("content_hash", String, primary_key=True),
+    Column("doc_id", ForeignKey("documents.doc_id")),
+    Index(None, "doc_id"),
+)
+"""The document whose rows stand for a content in a library; the other documents with that content are its copies. A row without a
+document is locked by a transaction that has yet to choose one."""
 
 acls = Table(
     "acls",
@@ -253,7 +271,7 @@ jobs = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     Column("generation", BigInt),
-    Column("acl_id", String),
+    Column("acl_ids", Json),
     Column("accepted_pages", Text, nullable=False, server_default=""),
     Column("parsed", Integer, nullable=False, server_default="0"),
     Column("chunks_new", Integer, nullable=False, server_default="0"),
@@ -278,7 +296,7 @@ index_state = Table(
     Column("previous_generation", BigInt, nullable=False),
     Column("claimed_generation", BigInt, nullable=False),
     Column("manifest", Json, nullable=False),
-    Column("acl_id", String),
+    Column("acl_ids", Json),
     Column("content_hash", String),
     Column("previous_content_hash", String),
     Column("accepted_pages", Text, nullable=False, server_default=""),
@@ -288,9 +306,14 @@ index_state = Table(
     Column("attempt_ulid", String),
     Column("flipped_at", UtcDateTime),
     Column("previous_flipped_at", UtcDateTime),
+    Column("is_copy", Boolean, nullable=False, server_default=text("false")),
+    Column("previous_is_copy", Boolean, nullable=False, server_default=text("false")),
+    Index("ix_index_state_copies", "index_version", "content_hash", **_flagged("is_copy")),
+    Index("ix_index_state_previous_copies", "index_version", "previous_content_hash", **_flagged("previous_is_copy")),
 )
-"""`manifest` maps chunk_id → added_gen. `acl_id`, `content_hash` and `accepted_pages` (the label of the pages that a person let through)
-are what the rows of `generation` were written with."""
+"""`manifest` maps chunk_id → added_gen. `acl_ids`, `content_hash` and `accepted_pages` (the label of the pages that a person let through)
+are what the rows of `generation` were written with. A document with `is_copy` has no rows: those of its content's canonical document
+stand for it."""
 
 chunks = Table(
     "chunks",

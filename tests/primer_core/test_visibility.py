@@ -19,7 +19,7 @@ def at(second: int) -> datetime:
 
 def view(generation: int, previous: int, flipped: int | None, previously: int | None) -> DocumentView:
     return DocumentView(
-        "d", generation, previous, None if flipped is None else at(flipped), None if previously is None else at(previously), "a", False
+        "d", generation, previous, None if flipped is None else at(flipped), None if previously is None else at(previously), False
     )
 
 
@@ -102,7 +102,6 @@ class History:
             self.previous,
             None if self.flipped is None else at(self.flipped),
             None if self.previously is None else at(self.previously),
-            "a",
             False,
         )
         generation = generation_as_of(seen, at(started))

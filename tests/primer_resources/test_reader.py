@@ -111,7 +111,7 @@ class Library:
         self.vectors.write(rows)
         self.keywords.write(job.bucket, rows)
         listed = tuple(ChunkRecord(each.chunk_id, "", each.chunk.ordinal, ("Guide",), 3, 9) for each in plan.chunks)
-        return Flip(job, plan.generation, plan.manifest, removed_rows(state.manifest, plan.manifest), listed, acl_id, {})
+        return Flip(job, plan.generation, plan.manifest, removed_rows(state.manifest, plan.manifest), listed, (acl_id,), {})
 
     def put(self, path: str, *texts: str, acl_id: str = "acl-all") -> str:
         """Write and flip. Returns the doc_id."""

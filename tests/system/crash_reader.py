@@ -16,7 +16,6 @@ import numpy as np
 from primer.workspace import Workspace
 from primer_core.visibility import TwoFlips
 from primer_resources.index_base import Hit, Scope
-from primer_resources.reader import is_shown
 from primer_resources.settings import load_settings
 from tests.system.crash_documents import COMMON_WORD
 
@@ -86,9 +85,12 @@ class Looking:
             if pause:
                 stop.wait(pause)
             every = [hit for found in hits.values() for hit in found]
-            gate = self._catalog.lookup.gate(self._version.name, {h.doc_id for h in every}, {h.row_id for h in every}, GROUPS)
+            gate = self._catalog.gate.look(self._version.name, {h.doc_id for h in every}, {h.row_id for h in every}, GROUPS, began)
             try:
-                shown = {name: _by_document(hit for hit in found if is_shown(gate, hit, began)) for name, found in hits.items()}
+                shown = {
+                    name: _by_document(hit for hit in found if gate.shown_as(hit.doc_id, hit.row_id, hit.added_gen, began))
+                    for name, found in hits.items()
+                }
             except TwoFlips:
                 continue
             ended = self._catalog.now()

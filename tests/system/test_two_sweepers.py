@@ -143,9 +143,10 @@ def _lanes_busy(deployment: Deployment) -> int:
 
 def _generations(deployment: Deployment) -> dict[str, DocumentView]:
     ids = {document.doc_id for document in deployment.documents}
-    views = deployment.workspace.catalog.lookup.gate("v1", ids, set(), GROUPS).views
-    assert len(views) == DOCUMENTS
-    return views
+    catalog = deployment.workspace.catalog
+    owners = catalog.gate.look("v1", ids, set(), GROUPS, catalog.now()).owners
+    assert len(owners) == DOCUMENTS
+    return {doc_id: owner.view for doc_id, owner in owners.items()}
 
 
 def _cli(deployment: Deployment) -> "subprocess.Popen[str]":

@@ -37,7 +37,7 @@ def test_a_flip_makes_the_rows_count_and_the_document_indexed(world: World) -> N
     assert world.flip(flip) == [flip.job]
     (row,) = world.rows(index_state)
     assert (row.generation, row.previous_generation, row.manifest) == (1, 0, {"c1": 1, "c2": 1})
-    assert (row.indexed_version, row.content_hash, row.acl_id, row.outcome) == ("v1", HASHES["one"], "acl-a", "indexed")
+    assert (row.indexed_version, row.content_hash, row.acl_ids, row.outcome) == ("v1", HASHES["one"], ["acl-a"], "indexed")
     assert world.rows(intents) == world.rows(purges_due) == []
     assert [(chunk.chunk_id, chunk.added_gen, chunk.ordinal, chunk.heading_path) for chunk in world.rows(chunks)] == [
         ("c1", 1, 0, ["Guide"]),
@@ -197,7 +197,7 @@ def test_the_acl_that_rows_are_written_with_is_the_documents_at_the_opening(worl
         world.catalog.documents.move(connection, document, place("a.md", "acl-b"), scan=1)
     job = world.claim_write()
     ((opened, _),) = world.catalog.generations.open([job], "run-a")
-    assert (opened.acl_id, opened.generation) == ("acl-b", 1)
+    assert (opened.acl_ids, opened.generation) == (("acl-b",), 1)
     assert world.catalog.jobs.held(WRITE, VERSION, BUCKETS, "run-a") == [opened]
 
 
@@ -221,8 +221,8 @@ def test_a_permission_change_keeps_the_content_that_the_rows_are_of(world: World
     for acl_id in ("acl-b", "acl-c"):
         move_to(world, document, acl_id, 2, "two")
         (row,) = world.rows(index_state)
-        assert (row.acl_id, row.content_hash, row.previous_content_hash, row.indexed_version) == (
-            acl_id,
+        assert (row.acl_ids, row.content_hash, row.previous_content_hash, row.indexed_version) == (
+            [acl_id],
             HASHES["one"],
             HASHES["one"],
             "v1",
@@ -263,7 +263,7 @@ def test_purges_wait_for_their_grace_and_their_marks_for_another(world: World) -
     generations.purged(VERSION, due)
     assert generations.due(VERSION, BUCKETS, GRACE, 10) == []
     assert generations.forget_purges(GRACE) == 0, "a reader that began before may still have seen the row"
-    assert world.catalog.lookup.gate(VERSION, [document], ["c1:1"], []).dead_gens == {"c1:1": 2}
+    assert world.catalog.gate.look(VERSION, [document], ["c1:1"], [], world.catalog.now()).dead_gens == {"c1:1": 2}
     world.pass_time(GRACE + SECOND)
     assert generations.forget_purges(GRACE) == 1
     assert world.rows(purges_due) == []

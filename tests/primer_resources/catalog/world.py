@@ -165,7 +165,7 @@ class World:
         self.catalog.generations.intend(VERSION, [(job, state.claimed_generation, new)])
         records = tuple(ChunkRecord(chunk, f"hash of {chunk}", n, ("Guide",), 1, 5) for n, chunk in enumerate(chunks))
         removed = removed_rows(state.manifest, manifest)
-        return Flip(job, state.claimed_generation, manifest, removed, records, job.acl_id or "", {"chunks_new": len(new)})
+        return Flip(job, state.claimed_generation, manifest, removed, records, job.acl_ids or (), {"chunks_new": len(new)})
 
     def flip(self, flip: Flip, owner: str = "run-a") -> list[Job]:
         """Take the lanes and flip."""
