@@ -6,7 +6,10 @@ from typing import Any
 
 import dagster as dg
 
+from primer_assets.access_rows import access_rows
+from primer_assets.freshness_report import freshness_report
 from primer_assets.parse_quality import parse_quality
+from primer_assets.pulse_checks import changes_in_time, sources_in_step
 from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_assets.source_documents import source_documents
 from primer_resources.catalog.catalog import Catalog
@@ -15,7 +18,10 @@ from primer_resources.connectors.registry import Connectors
 from primer_resources.document_store import DocumentStore
 from primer_resources.settings import Settings, load_settings
 from primer_resources.toolkit import Toolkit
+from primer_sensors.access_sensor import access_sensor
+from primer_sensors.freshness_schedule import freshness_schedule
 from primer_sensors.index_sweep_sensor import GRID_ASSETS, index_sweep_sensor
+from primer_sensors.pulse_sensor import pulse_sensor
 from primer_sensors.slow_parse_sensor import slow_parse_sensor
 from primer_sensors.source_sync_sensor import source_sync_sensor
 
@@ -65,8 +71,10 @@ def _resources() -> dict[str, Any]:
 def build_defs(overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, toolkit, connectors, checkpoint)."""
     return dg.Definitions(
-        assets=[source_documents, slow_parsed_elements, *GRID_ASSETS, parse_quality],
-        sensors=[source_sync_sensor, index_sweep_sensor, slow_parse_sensor],
+        assets=[source_documents, slow_parsed_elements, *GRID_ASSETS, access_rows, freshness_report, parse_quality],
+        asset_checks=[sources_in_step, changes_in_time],
+        sensors=[source_sync_sensor, index_sweep_sensor, slow_parse_sensor, access_sensor, pulse_sensor],
+        schedules=[freshness_schedule],
         resources={**_resources(), **(overrides or {})},
         executor=dg.in_process_executor,
     )

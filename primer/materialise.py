@@ -8,10 +8,11 @@ import dagster as dg
 
 from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
+from primer_assets.access_rows import access_rows
 from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_core.failures import Deferred, LeaseLost, PrimerError, SystemFault, Transient
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
-from primer_sensors.runs import SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
+from primer_sensors.runs import ACCESS_TAG, SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
 _OURS: tuple[type[PrimerError], ...] = (PrimerError, SystemFault, LeaseLost, Transient, Deferred)
@@ -38,13 +39,17 @@ class Materialiser:
         """One run of the slow lane over a range of buckets. Raises PrimerError with the failed step's own words."""
         self._run(list(slow_parsed_elements.keys), sweep_tags(SLOW_SWEEP_TAG, sweep), None)
 
+    def access(self, sweep: Sweep) -> None:
+        """One run of the access lane over a range of buckets. Raises PrimerError with the failed step's own words."""
+        self._run(list(access_rows.keys), sweep_tags(ACCESS_TAG, sweep), None)
+
     def _run(self, keys: list[dg.AssetKey], tags: Mapping[str, str], partition: str | None) -> dict[str, Any]:
         close_dead_runs(self.instance)
         job = build_defs(self.overrides).resolve_implicit_global_asset_job_def()
-        result = job.execute_in_process(
+        # No checks: what they say is for those who watch, and a sync ends without them.
+        result = job.get_subset(asset_selection=set(keys), asset_check_selection=set()).execute_in_process(
             run_config=_QUIET,
             instance=self.instance,
-            asset_selection=keys,
             tags={**tags, PROCESS_TAG: process_tag()},
             partition_key=partition,
             raise_on_error=False,

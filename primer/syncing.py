@@ -92,8 +92,9 @@ class Syncing:
             self.on_progress(words or "finishing", total - sum(standing.values()), total)
 
     def _waiting_sweeps(self, purges: bool) -> list[Sweep]:
-        """One range an index version over all that waits; purges alone are worth one sweep and no more."""
-        return _ranges(row for row in self.catalog.jobs.waiting(self.settings.purge_grace) if row.jobs or (purges and row.purges))
+        """One range an index version over all that waits, the access lane too; purges alone are worth one sweep and no more."""
+        waiting = self.catalog.jobs.waiting(self.settings.purge_grace)
+        return _ranges([*(row for row in waiting if row.jobs or (purges and row.purges)), *self.catalog.jobs.waiting_access()])
 
     def _result(self, source_id: str, listing: dict[str, Any], since: datetime, seconds: float) -> SyncResult:
         figures = self.catalog.lookup.figures(source_id, since)

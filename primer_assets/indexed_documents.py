@@ -13,6 +13,7 @@ from primer_core.ids import content_hash
 from primer_core.stages import Operation
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.generations import ChunkRecord, Flip, removed_rows
+from primer_resources.catalog.pulse import HISTORY
 from primer_resources.document_store import DocumentStore
 from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
@@ -20,8 +21,6 @@ from primer_resources.toolkit import Toolkit
 FLIPS_A_TRANSACTION = 50
 """Documents that flip together: few enough that no reader of the catalog waits for them."""
 PURGES_A_COMMIT = 2_000
-JOB_HISTORY = timedelta(days=3)
-"""How long finished jobs are kept; dead letters are kept until they are dealt with."""
 FRESH = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=24), warn_window=timedelta(hours=12))
 
 
@@ -48,35 +47,42 @@ def indexed_documents(
         tally = Tally()
         with run.working():
             lanes = catalog.lanes.acquire(run.version.name, run.buckets, run.owner, settings.lease)
-            part: list[PlannedWrite] = []
-            for write in plans_in_hand(run, sorted(lanes)):
-                part.append(write)
-                if len(part) >= FLIPS_A_TRANSACTION:
-                    _flip(run, part, lanes, tally)
-                    part = []
-            _flip(run, part, lanes, tally)
-            checkpoint("flipped")
+            tally.documents = flip_held(run, lanes, tally, checkpoint)
             _purge(run, sorted(lanes), tally, checkpoint)
+            run.give_back()  # compaction may take long and needs no lane: the access lane must not wait for it
             upkeep = {
                 name: str(index.upkeep(catalog.now())) for name, index in (("vectors", run.tools.vectors), ("cache", run.tools.cache))
             }
             catalog.holders.forget()
-            catalog.jobs.prune(catalog.now() - JOB_HISTORY, limit=10_000)
-        run.give_back()
+            catalog.jobs.prune(catalog.now() - HISTORY, limit=10_000)
         shown = tally.metadata("chunks_new", "chunks_kept", "chunks_gone", "purged")
         return dg.MaterializeResult(metadata={**shown, "upkeep": dg.MetadataValue.json(upkeep)})
 
 
-def _flip(run: StageRun, writes: Sequence[PlannedWrite], lanes: Mapping[str, int], tally: Tally) -> None:
+def flip_held(run: StageRun, lanes: Mapping[str, int], tally: Tally, checkpoint: Checkpoint) -> int:
+    """Flip all documents that the run holds in these lanes (bucket → epoch). Returns how many flipped."""
+    flipped = 0
+    part: list[PlannedWrite] = []
+    for write in plans_in_hand(run, sorted(lanes)):
+        part.append(write)
+        if len(part) >= FLIPS_A_TRANSACTION:
+            flipped += _flip(run, part, lanes, tally)
+            part = []
+    flipped += _flip(run, part, lanes, tally)
+    checkpoint("flipped")
+    return flipped
+
+
+def _flip(run: StageRun, writes: Sequence[PlannedWrite], lanes: Mapping[str, int], tally: Tally) -> int:
     if not writes:
-        return
+        return 0
     states = run.catalog.generations.states(run.version.name, {write.job.doc_id for write in writes})
     flips = [_flip_of(write, states[write.job.doc_id].manifest) for write in writes]
     done = {job.job_id for job in run.catalog.generations.flip(run.version.name, lanes, run.owner, flips)}
     for flip in flips:
         if flip.job.job_id in done:
-            tally.documents += 1
             tally.counts.update(flip.counts)
+    return len(done)
 
 
 def _flip_of(write: PlannedWrite, old: Mapping[str, int]) -> Flip:

@@ -35,16 +35,23 @@ def keyword_index(
         run = StageRun.of(context, catalog, store, settings, toolkit)
         tally = Tally()
         with run.working():
-            waiting: dict[str, list[PlannedWrite]] = defaultdict(list)
-            for write in plans_in_hand(run, run.buckets):
-                tally.documents += 1
-                waiting[write.job.bucket].append(write)
-                if sum(len(each.plan.added) for each in waiting[write.job.bucket]) >= ROWS_A_COMMIT:
-                    _write_rows(run, write.job.bucket, waiting.pop(write.job.bucket), tally)
-            for bucket, writes in waiting.items():
-                _write_rows(run, bucket, writes, tally)
-            checkpoint("keywords_written")
+            tally.documents = write_keywords(run, tally, checkpoint)
         return dg.MaterializeResult(metadata=tally.metadata("rows_added"))
+
+
+def write_keywords(run: StageRun, tally: Tally, checkpoint: Checkpoint) -> int:
+    """Write the rows of all documents that the run holds. Returns how many documents these are."""
+    documents = 0
+    waiting: dict[str, list[PlannedWrite]] = defaultdict(list)
+    for write in plans_in_hand(run, run.buckets):
+        documents += 1
+        waiting[write.job.bucket].append(write)
+        if sum(len(each.plan.added) for each in waiting[write.job.bucket]) >= ROWS_A_COMMIT:
+            _write_rows(run, write.job.bucket, waiting.pop(write.job.bucket), tally)
+    for bucket, writes in waiting.items():
+        _write_rows(run, bucket, writes, tally)
+    checkpoint("keywords_written")
+    return documents
 
 
 def _write_rows(run: StageRun, bucket: str, writes: list[PlannedWrite], tally: Tally) -> None:

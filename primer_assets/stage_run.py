@@ -103,11 +103,16 @@ class StageRun:
         taken = 0
         while buckets and taken < self.settings.run_documents:
             limit = min(size or self.settings.claim_batch, self.settings.run_documents - taken)
-            batch = self.catalog.jobs.claim(stage, self.version.name, buckets, self.owner, self.settings.lease, limit, lane)
+            batch = self.claim(stage, buckets, lane, limit)
             if not batch:
                 return
             taken += len(batch)
             yield batch
+
+    def claim(self, stage: Stage, buckets: Sequence[str], lane: Lane | None, limit: int | None = None) -> list[Job]:
+        """One batch of claimed jobs, of a lane or of all; `limit` is the setting's when None."""
+        size = limit or self.settings.claim_batch
+        return self.catalog.jobs.claim(stage, self.version.name, buckets, self.owner, self.settings.lease, size, lane)
 
     @contextmanager
     def working(self) -> Iterator[None]:

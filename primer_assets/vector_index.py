@@ -7,7 +7,7 @@ import dagster as dg
 from primer_assets.grid_asset import grid_asset
 from primer_assets.stage_run import Checkpoint, StageRun, Tally, plain_errors
 from primer_assets.vectors import embed_texts, vector_key
-from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plan_one, rows_of, still_held
+from primer_assets.writing import ROWS_A_COMMIT, PlannedWrite, plan_one, rows_of, still_held, take_lanes
 from primer_core.failures import Deferred, Transient
 from primer_core.stages import WRITE, Operation
 from primer_resources.catalog.catalog import Catalog
@@ -32,22 +32,23 @@ def vector_index(
     toolkit: dg.ResourceParam[Toolkit],
     checkpoint: dg.ResourceParam[Checkpoint],
 ) -> dg.MaterializeResult[None]:
-    """Take the lanes that are free and claim `pending_write` in them."""
+    """Take the lanes that are free, or soon are, and claim `pending_write` in them."""
     with plain_errors():
         run = StageRun.of(context, catalog, store, settings, toolkit)
         tally = Tally()
         with run.working():
-            lanes = catalog.lanes.acquire(run.version.name, run.buckets, run.owner, settings.lease)
+            lanes = take_lanes(run, run.buckets)
             busy = sorted(set(run.buckets) - set(lanes))
             if busy:
                 context.log.info(f"lanes {', '.join(busy)} of {run.version.name} are taken by another run; what waits there is left to it")
             for batch in run.claims(WRITE, sorted(lanes)):
                 tally.documents += len(batch)
-                _write(run, batch, tally, checkpoint)
+                write_vectors(run, batch, tally, checkpoint)
         return dg.MaterializeResult(metadata={**tally.metadata("rows_added"), "lanes_busy": len(busy)})
 
 
-def _write(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint: Checkpoint) -> None:
+def write_vectors(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint: Checkpoint) -> None:
+    """Open a generation for each claimed job, record the rows to come, and write them with their vectors."""
     checkpoint("claimed")
     ready = _ready(run, batch, tally)
     writes = [plan_one(run, job, state) for job, state in run.catalog.generations.open(ready, run.owner)]

@@ -1,11 +1,15 @@
 """What the three steps of a write share: lanes, the plan of each held document, and the rows of a plan.
 
-The steps run one after the other in one run, under one owner: rows into the vector index, rows into the keyword index, flip.
+The steps run one after the other in one run, under one owner: rows into the vector index, rows into the keyword index, flip. A sweep
+makes each an asset of its own, the access lane all three in one.
 Nothing is handed from step to step but what the catalog and the stores hold, so they may run in different processes.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
+from threading import Event
 
 from primer_assets.stage_run import StageRun
 from primer_core.failures import SystemFault
@@ -20,6 +24,10 @@ from primer_resources.index_base import IndexRow
 ROWS_A_COMMIT = 2_000
 """Rows gathered before the indexes are written: a commit costs about the same for 1 row and for 500, and memory stays flat."""
 
+LANE_PATIENCE = timedelta(seconds=5)
+"""How long a sweep waits for lanes that are taken. A lane is held for the seconds of a write, and what is left waits for a whole run."""
+LANE_POLL_S = 0.2
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedWrite:
@@ -29,6 +37,21 @@ class PlannedWrite:
     source: Source
     acl_ids: tuple[str, ...]
     plan: WritePlan
+
+
+def take_lanes(run: StageRun, buckets: Sequence[str]) -> dict[str, int]:
+    """The lanes of these buckets, bucket → epoch; those that stay taken for LANE_PATIENCE are left out."""
+    end = time.monotonic() + LANE_PATIENCE.total_seconds()
+    while True:
+        lanes = run.catalog.lanes.acquire(run.version.name, buckets, run.owner, run.settings.lease)
+        if len(lanes) == len(buckets) or time.monotonic() >= end:
+            return lanes
+        pause()
+
+
+def pause() -> None:
+    """Until lanes are looked at again."""
+    Event().wait(LANE_POLL_S)
 
 
 def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:

@@ -1,4 +1,4 @@
-"""Fast lane or slow lane: which documents must not stand in the way of the others, and how long a slow one may take. Pure.
+"""Lanes: which jobs must not stand in the way of the others, and how long a slow document may take. Pure.
 
 What tells at once (the kind of a file, its size) decides when the bytes are fetched. What only a look inside tells (pages, scans) is
 asked in a parse worker, before the parse: a hostile file is opened nowhere else.
@@ -10,6 +10,7 @@ from enum import StrEnum
 from math import ceil
 
 from primer_core.routing import Format
+from primer_core.stages import Operation
 
 SCANNED_PAGE_BYTES = 30_000
 """A page of text scanned in black and white (CCITT G4 or JBIG2, 300 dpi) takes 30 kB or more: so a file has at most so many pages."""
@@ -18,10 +19,17 @@ MOST_PAGES = 2_000
 
 
 class Lane(StrEnum):
-    """Which runs and which worker pool a document is parsed in."""
+    """Which runs do a job. A content is fast or slow: the two differ in the runs and the workers that parse it. A delete or a change of
+    permissions goes by the access lane, past all contents."""
 
     FAST = "fast"
     SLOW = "slow"
+    ACCESS = "access"
+
+
+def lane_of(operation: Operation, content: Lane) -> Lane:
+    """The lane of a job on a content of lane `content`."""
+    return content if operation is Operation.UPSERT else Lane.ACCESS
 
 
 @dataclass(frozen=True, slots=True)

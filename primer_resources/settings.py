@@ -16,9 +16,10 @@ from pydantic import BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from primer_core.failures import PrimerError
-from primer_core.lanes import FastLane, SlowTime
+from primer_core.lanes import FastLane, Lane, SlowTime
 from primer_core.pdf_engines import PdfEngine
 from primer_core.recognised import DEFAULT_BAR
+from primer_core.source_health import PulseLimits, StallLimits
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
@@ -129,6 +130,22 @@ class Settings(BaseSettings):
     held_delete_wait: Duration = timedelta(hours=1)
     """How much later a listing that a sensor launched must agree before held deletes go; a sync that a person starts agrees at once."""
     sensor_interval: Duration = timedelta(seconds=10)
+    access_interval: Duration = timedelta(seconds=5)
+    """How often a sensor looks for deletes and permission changes that the index rows do not show yet. Nobody finds what he may not read
+    meanwhile: the catalog decides."""
+    source_runs: Annotated[int, Field(ge=2)] = 4
+    """Most runs of sources that the sensor keeps under way at once. Half of the places are kept for sources that are quick and well, so
+    that one that hangs or fails slows no other."""
+    stalled_after: Duration = timedelta(hours=1)
+    """Without a good sync for so long, and three of its polls, a source is stalled: a warning."""
+    stalled_error_after: Duration = timedelta(hours=6)
+    freshness_window: Annotated[Duration, Field(gt=timedelta(0), le=timedelta(days=3))] = timedelta(hours=1)
+    """Over which finished changes freshness is told; they are kept three days."""
+    fresh_fast: Duration = timedelta(minutes=5)
+    """A lane is late when one change in twenty took longer than this, or what waits has waited longer."""
+    fresh_slow: Duration = timedelta(minutes=30)
+    fresh_access: Duration = timedelta(seconds=60)
+    """Of deletes and permission changes in the rows; searches heed them at once."""
     lease: Annotated[Duration, Field(ge=timedelta(seconds=1))] = timedelta(seconds=90)
     """How long a dead worker's jobs and lanes stay held; a living one renews at a third of it."""
     purge_grace: Duration = timedelta(seconds=60)
@@ -168,6 +185,12 @@ class Settings(BaseSettings):
     def slow_time(self) -> SlowTime:
         """How long a document may take in the slow lane."""
         return SlowTime(self.slow_parse_timeout, self.slow_parse_page_timeout)
+
+    @property
+    def pulse_limits(self) -> PulseLimits:
+        """When a lane is late and a source stalled."""
+        lanes = {Lane.FAST: self.fresh_fast, Lane.SLOW: self.fresh_slow, Lane.ACCESS: self.fresh_access}
+        return PulseLimits(lanes, StallLimits(self.stalled_after, self.stalled_error_after))
 
     @property
     def catalog_url(self) -> str:

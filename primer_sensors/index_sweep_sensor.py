@@ -24,7 +24,7 @@ IDLE_SWEEP = timedelta(hours=6)
 
 
 @dg.sensor(
-    target=GRID_ASSETS,
+    target=dg.AssetSelection.assets(*GRID_ASSETS).without_checks(),
     minimum_interval_seconds=max(1, round(load_settings().sensor_interval.total_seconds())),
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Counts what waits in every bucket and sweeps it in few range runs. Buckets that a run is on are left to it.",

@@ -12,6 +12,7 @@ from primer_sensors.sweeps import Sweep
 
 SWEEP_TAG = "primer/sweep"
 SLOW_SWEEP_TAG = "primer/slow_sweep"
+ACCESS_TAG = "primer/access"
 SOURCE_TAG = "primer/source"
 ACTIVE = [
     DagsterRunStatus.QUEUED,

@@ -5,15 +5,18 @@ import dagster as dg
 from primer_assets.partitions import SOURCE
 from primer_assets.source_documents import source_documents
 from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.pulse import facts_of
 from primer_resources.settings import Settings, load_settings
 from primer_sensors.runs import SOURCE_TAG, active_values
+from primer_sensors.source_turns import choose_sources
 
 
 @dg.sensor(
-    target=[source_documents],
+    target=dg.AssetSelection.assets(source_documents).without_checks(),
     minimum_interval_seconds=max(1, round(load_settings().sensor_interval.total_seconds())),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Lists every source whose poll interval has passed. Nothing is launched for a source that a run is on already.",
+    description="Reads every source whose poll interval has passed, the longest waiting first, PRIMER_SOURCE_RUNS at once. Nothing is "
+    "launched for a source that a run is on already, and sources that fail or take long have half of the places.",
 )
 def source_sync_sensor(
     context: dg.SensorEvaluationContext, catalog: dg.ResourceParam[Catalog], settings: dg.ResourceParam[Settings]
@@ -23,9 +26,13 @@ def source_sync_sensor(
     busy = set(active_values(context.instance, catalog, SOURCE_TAG, settings.lease))
     tick = int(context.cursor or 0) + 1
     known = set(context.instance.get_dynamic_partitions(SOURCE))
-    wanted = [source.source_id for source in due if source.source_id not in busy]
+    now = catalog.now()
+    under_way = [facts_of(source, now) for source in catalog.sources.all() if source.source_id in busy]
+    waiting = [facts_of(source, now) for source in due if source.source_id not in busy]
+    wanted = choose_sources(waiting, under_way, now, settings.source_runs)
     if not wanted:
-        return dg.SkipReason("no source is due" if not due else f"{len(due)} sources are due and being synced")
+        told = f"{len(due)} sources are due: {len(due) - len(waiting)} being read, {len(waiting)} wait for a place"
+        return dg.SkipReason(told if due else "no source is due")
     missing = [name for name in wanted if name not in known]
     return dg.SensorResult(
         run_requests=[dg.RunRequest(run_key=f"{name}:{tick}", partition_key=name, tags={SOURCE_TAG: name}) for name in wanted],

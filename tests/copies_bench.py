@@ -191,7 +191,7 @@ class CopiesBench:
         tally = Tally()
         lanes = self.catalog.lanes.acquire(version, BUCKETS, run.owner, LEASE)
         for batch in run.claims(WRITE, sorted(lanes)):
-            vector_index._write(run, batch, tally, checkpoint)
+            vector_index.write_vectors(run, batch, tally, checkpoint)
         waiting = defaultdict(list)
         for write in plans_in_hand(run, sorted(lanes)):
             waiting[write.job.bucket].append(write)

@@ -16,6 +16,7 @@ from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.parses import Parses
+from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
 from primer_resources.clock import Clock
@@ -39,6 +40,7 @@ class Catalog:
         self.generations = Generations(self.database, self.lanes, self.copies)
         self.lookup = Lookup(self.database)
         self.gate = GateLookup(self.database)
+        self.pulses = Pulses(self.database, self.sources)
 
     def now(self) -> datetime:
         """The time by which generations and leases are judged."""

@@ -92,6 +92,10 @@ class Database:
             moment: datetime = connection.execute(select(func.clock_timestamp())).scalar_one()
             return moment
 
+    def moment(self) -> Any:
+        """The same time as a value of a statement, without a look-up of its own."""
+        return self.clock.now() if self.is_sqlite else func.clock_timestamp()
+
     def migrate(self) -> None:
         """Bring the schema to the newest revision; a SQLite file and its folder are made where they are missing."""
         from alembic import command

@@ -6,15 +6,15 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, exists, func, insert, literal, or_, select, update
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
-from primer_core.lanes import Lane
+from primer_core.lanes import Lane, lane_of
 from primer_core.retry import RetryPolicy, compute_backoff
-from primer_core.stages import HELD, PARSE, STAGES, WAITING, Operation, Stage, State, entry_of, stage_of
+from primer_core.stages import HELD, PARSE, STAGES, WAITING, WRITE, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import bury_intents, lock_documents
-from primer_resources.catalog.schema import LIVE_STATES, documents, in_states, jobs, purges_due
+from primer_resources.catalog.schema import LIVE_STATES, documents, in_states, index_state, jobs, purges_due, sources
 
 DEFER = timedelta(seconds=30)
 """How long work waits for an outside service that is down."""
@@ -71,7 +71,8 @@ class Waiting:
 
 _LIVE = in_states(jobs.c.state, LIVE_STATES)
 _SLOW_PARSE = and_(jobs.c.lane == Lane.SLOW, jobs.c.state.in_([PARSE.entry, PARSE.holding]))
-"""What is left to the slow lane's runs: lanes differ in the parse stage only."""
+"""What is left to the slow lane's runs: the fast and the slow one differ in the parse stage only."""
+_ACCESS = in_states(jobs.c.lane, [Lane.ACCESS])
 _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 
 
@@ -133,12 +134,13 @@ class Jobs:
                 content_hash=change.content_hash,
                 index_version=index_version,
                 bucket=change.bucket,
-                lane=change.lane,
+                lane=lane_of(change.operation, Lane(change.lane)),
                 operation=change.operation,
                 stage=stage_of(state).name,
                 state=state,
                 not_before=now,
                 event_time=change.event_time,
+                changed_at=_changed_at(change, now),
                 created_at=now,
             )
         )
@@ -188,20 +190,19 @@ class Jobs:
     ) -> list[Job]:
         """Take up to `limit` jobs that stand at the stage's entry, or whose holder's lease ran out (which spends an attempt).
 
-        A document's jobs go in order and one at a time, see `_blocked`. Deletes and permission changes go first.
-        With a lane, only that one's.
+        A document's jobs go in order and one at a time, see `_blocked`. The access lane goes first. With a lane, only that one's.
         """
         now = self._db.now()
         expired = and_(jobs.c.state == stage.holding, jobs.c.lease_until < now)
         here = and_(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)))
         if lane is not None:
-            here = and_(here, jobs.c.lane == lane)
+            here = and_(here, in_states(jobs.c.lane, [lane]))
         # A CTE, since Postgres may run a subquery that locks rows more than once, and would then take more than the limit.
         chosen = (
             select(jobs.c.job_id)
             .where(here, _LIVE)
             .where(or_(and_(jobs.c.state == stage.entry, jobs.c.not_before <= now), expired), ~_blocked(now))
-            .order_by(case((jobs.c.operation == Operation.UPSERT, 1), else_=0), jobs.c.job_id)
+            .order_by(case((_ACCESS, 0), else_=1), jobs.c.job_id)
             .limit(limit)
             .with_for_update(skip_locked=True)
             .cte("chosen")
@@ -372,7 +373,7 @@ class Jobs:
                 rows = connection.execute(
                     update(jobs)
                     .where(chosen, jobs.c.stage == name)
-                    .values(state=entry, attempts=0, not_before=now, reason=None, error=None, finished_at=None)
+                    .values(state=entry, attempts=0, not_before=now, reason=None, error=None, finished_at=None, changed_at=None)
                     .returning(jobs.c.job_id, jobs.c.doc_id)
                 ).all()
                 moved += sum(row.job_id in letters for row in rows)
@@ -382,13 +383,24 @@ class Jobs:
 
     def waiting(self, grace: timedelta) -> list[Waiting]:
         """What a sweep can claim now, or purge after the grace, by partition: two indexed queries over what waits, whatever the corpus.
-        What waits for a slow parse is not a sweep's work."""
+        What waits for a slow parse is not a sweep's work; of the access lane it does what it finds, and is not launched for it."""
         now = self._db.now()
-        return self._with_purges(_claimable(now, ~_SLOW_PARSE), now - grace)
+        return self._with_purges(_claimable(now, and_(~_SLOW_PARSE, ~_ACCESS)), now - grace)
+
+    def waiting_access(self, index_version: str | None = None, buckets: Collection[str] | None = None) -> list[Waiting]:
+        """What a run of the access lane can claim now, by partition; of one index version and some buckets, where they are given."""
+        which = _ACCESS
+        if index_version is not None:
+            which = and_(which, jobs.c.index_version == index_version)
+        if buckets is not None:
+            which = and_(which, jobs.c.bucket.in_(list(buckets)))
+        return self._waiting_jobs(which)
 
     def waiting_slow(self, source_ids: Collection[str] | None = None) -> list[Waiting]:
         """What a run of the slow lane can claim now of the sources (all when None), by partition."""
-        which = _SLOW_PARSE if source_ids is None else and_(_SLOW_PARSE, jobs.c.source_id.in_(list(source_ids)))
+        return self._waiting_jobs(_SLOW_PARSE if source_ids is None else and_(_SLOW_PARSE, jobs.c.source_id.in_(list(source_ids))))
+
+    def _waiting_jobs(self, which: ColumnElement[bool]) -> list[Waiting]:
         with self._db.read() as connection:
             rows = connection.execute(_claimable(self._db.now(), which).order_by(jobs.c.index_version, jobs.c.bucket))
             return [Waiting(row.index_version, row.bucket, row.n, 0, row.oldest) for row in rows]
@@ -487,11 +499,30 @@ def _overtaken() -> ColumnElement[bool]:
     )
 
 
+def _changed_at(change: NewJob, now: datetime) -> ColumnElement[datetime | None]:
+    """From when a change's freshness counts, see the table; a source's clock that runs ahead counts as now."""
+    kind = jobs.c.changed_at.type
+    told, began = literal(min(change.event_time, now), kind), sources.c.last_began_at
+    seen = select(case((began.is_(None), None), (began > told, began), else_=told)).where(sources.c.source_id == change.source_id)
+    return seen.scalar_subquery()
+
+
 def _blocked(now: datetime) -> ColumnElement[bool]:
     """Whether another job of the same document and index version goes first: an older one that is not finished, or a newer one that
-    somebody works on now (an operator may bring an older one back meanwhile)."""
+    somebody works on now (an operator may bring an older one back meanwhile).
+
+    The access lane waits for no parse and no embedding of a document that has rows already: what is older comes to its own write later,
+    under the permissions that hold then, or is superseded by the delete. Only writes go in order.
+    """
     other = jobs.alias("other")
-    older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES))
+    has_rows = (
+        exists()
+        .where(index_state.c.doc_id == jobs.c.doc_id, index_state.c.index_version == jobs.c.index_version)
+        .where(index_state.c.content_hash.is_not(None))
+        .correlate(jobs)
+    )
+    passes = and_(_ACCESS, other.c.state.not_in([WRITE.entry, WRITE.holding]), has_rows)
+    older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES), ~passes)
     held = and_(other.c.job_id > jobs.c.job_id, other.c.state.in_(HELD), other.c.lease_until >= now)
     mine = exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
     return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()))

@@ -36,9 +36,10 @@ _LIVE = "state IN ({})".format(", ".join(f"'{state}'" for state in LIVE_STATES))
 
 
 def in_states(column: ColumnElement[str], states: Iterable[str]) -> ColumnElement[bool]:
-    """`column IN (…)` with the states spelled out: SQLite uses a partial index only where the statement repeats its condition word for
-    word, which a bound parameter is not."""
-    return column.in_([literal_column(f"'{state}'") for state in states])
+    """`column IN (…)`, or `column = …` for one, with the states spelled out: SQLite uses a partial index only where the statement repeats
+    its condition word for word, which a bound parameter is not."""
+    words = [literal_column(f"'{state}'") for state in states]
+    return column == words[0] if len(words) == 1 else column.in_(words)
 
 
 def _partial(where: str) -> dict[str, Any]:
@@ -87,10 +88,15 @@ sources = Table(
     Column("held_at", UtcDateTime),
     Column("last_synced_at", UtcDateTime),
     Column("last_began_at", UtcDateTime),
+    Column("last_good_at", UtcDateTime),
+    Column("turn_began_at", UtcDateTime),
+    Column("progressed_at", UtcDateTime),
     Column("last_reconciled_at", UtcDateTime),
     Column("last_error", Text),
     Column("removed_at", UtcDateTime),
 )
+"""`last_good_at` is when the last sync ended that read all of the source without a problem. `turn_began_at` is when the newest sync took
+the source, and `progressed_at` when it last committed something; it is under way while the lease holds."""
 
 documents = Table(
     "documents",
@@ -268,6 +274,7 @@ jobs = Table(
     Column("reason", String),
     Column("error", Text),
     Column("event_time", UtcDateTime, nullable=False),
+    Column("changed_at", UtcDateTime),
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     Column("generation", BigInt),
@@ -282,10 +289,15 @@ jobs = Table(
     Index("ix_jobs_live", "index_version", "bucket", "state", "not_before", **_partial(_LIVE)),
     Index(None, "doc_id", "index_version"),
     Index(None, "source_id", "finished_at"),
+    Index("ix_jobs_access", "index_version", "bucket", "state", **_partial(f"lane = 'access' AND {_LIVE}")),
     Index("ix_jobs_finished", "finished_at", **_partial("state IN ('indexed', 'superseded')")),
+    Index("ix_jobs_fresh", "index_version", "finished_at", **_partial("state = 'indexed' AND changed_at IS NOT NULL")),
     Index("ix_jobs_dead", "source_id", **_partial("state = 'dead'")),
     sqlite_autoincrement=True,  # ids are never reused, so "the newer job" stays true after pruning
 )
+"""`event_time` is the source's clock. `changed_at` is from when freshness counts: the event, or the begin of the sync before the one that
+learned of it where that is later, since the change was in the source's sight only after that one (a file keeps its old time when it is
+moved in). It is null for what the first sync of a source finds, and for what a person put back."""
 
 index_state = Table(
     "index_state",

@@ -17,7 +17,9 @@ from primer_resources.catalog.upsert import insert_or_update
 class Source:
     """A source as it was configured, and how its last sync went. `held_digest` names the deletes that were held back then;
     `last_began_at` is when the last sync that went well began, `last_reconciled_at` when the last complete listing did.
-    `cursor` is where its change feed goes on, `credentials_ref` where its secret is (never the secret)."""
+    `last_good_at` is when the last one ended that met no problem at all; `turn_began_at`, `progressed_at` and `lease_until` are of the
+    newest sync: when it took the source, when it last committed something, and until when it holds it. `cursor` is where the source's
+    change feed goes on, `credentials_ref` where its secret is (never the secret)."""
 
     source_id: str
     tenant_id: str
@@ -37,6 +39,10 @@ class Source:
     credentials_ref: str | None = None
     cursor: Mapping[str, Any] | None = None
     last_reconciled_at: datetime | None = None
+    last_good_at: datetime | None = None
+    turn_began_at: datetime | None = None
+    progressed_at: datetime | None = None
+    lease_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class Sources:
         changed = (
             *("library", "type", "settings", "credentials_ref", "sync", "poll_interval_s", "removed_at"),
             *("last_synced_at", "last_began_at", "last_reconciled_at", "last_error"),
+            *("last_good_at", "turn_began_at", "progressed_at"),
         )
         statement = insert_or_update(self._db, sources, changed, where=sources.c.removed_at.is_not(None)).values(**values)
         with self._db.begin() as connection:
@@ -136,6 +143,7 @@ class Sources:
             .where(sources.c.source_id == source_id)
             .where(or_(sources.c.lease_owner.is_(None), sources.c.lease_until < now, sources.c.lease_owner == owner))
             .values(lease_owner=owner, lease_until=now + lease, lease_epoch=sources.c.lease_epoch + 1, scan=sources.c.scan + 1)
+            .values(turn_began_at=now, progressed_at=now)
             .returning(sources.c.scan, sources.c.lease_epoch)
         )
         with self._db.begin() as connection:
@@ -155,9 +163,10 @@ class Sources:
             connection.execute(update(sources).where(sources.c.lease_owner == owner).values(lease_owner=None, lease_until=None))
 
     def check(self, connection: Connection, source_id: str, epoch: int) -> None:
-        """Inside a transaction: make sure that the sync still holds its source. Raises LeaseLost, which rolls the transaction back."""
+        """Inside a transaction: make sure that the sync still holds its source, and note that it gets on. Raises LeaseLost, which rolls
+        the transaction back."""
         held = connection.execute(
-            update(sources).where(sources.c.source_id == source_id, sources.c.lease_epoch == epoch).values(lease_epoch=epoch)
+            update(sources).where(sources.c.source_id == source_id, sources.c.lease_epoch == epoch).values(progressed_at=self._db.moment())
         )
         if held.rowcount != 1:
             raise LeaseLost(f"source {source_id}: another run has taken over its sync")
@@ -173,6 +182,8 @@ class Sources:
         values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "last_error": error, "last_synced_at": now}
         if began_at is not None:
             values["last_began_at"] = began_at
+        if began_at is not None and error is None:
+            values["last_good_at"] = now
         if listed is not None:
             same = sources.c.held_digest == listed.held_digest
             held_at = None if listed.held_digest is None else case((same, sources.c.held_at), else_=now)

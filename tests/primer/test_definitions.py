@@ -10,7 +10,7 @@ from primer.definitions import build_defs
 
 ASSETS = (
     *("source_documents", "parsed_elements", "slow_parsed_elements", "chunks", "embeddings"),
-    *("vector_index", "keyword_index", "indexed_documents", "parse_quality"),
+    *("vector_index", "keyword_index", "indexed_documents", "access_rows", "parse_quality", "freshness_report"),
 )
 
 
@@ -45,7 +45,21 @@ def test_the_sensors_run_from_the_start(repository: dg.RepositoryDefinition) -> 
         "source_sync_sensor": dg.DefaultSensorStatus.RUNNING,
         "index_sweep_sensor": dg.DefaultSensorStatus.RUNNING,
         "slow_parse_sensor": dg.DefaultSensorStatus.RUNNING,
+        "access_sensor": dg.DefaultSensorStatus.RUNNING,
+        "pulse_sensor": dg.DefaultSensorStatus.RUNNING,
     }
+    assert {each.name: each.default_status for each in repository.schedule_defs} == {"freshness_schedule": dg.DefaultScheduleStatus.RUNNING}
+    assert all(each.description for each in (*repository.sensor_defs, *repository.schedule_defs))
+
+
+def test_runs_that_the_sensors_launch_make_no_checks(repository: dg.RepositoryDefinition) -> None:
+    """`pulse_sensor` reports them; in every sweep they would be one step more."""
+    graph = repository.asset_graph
+    assert {key.name for key in graph.asset_check_keys} == {"sources_in_step", "changes_in_time"}
+    jobs = [job for job in repository.get_all_jobs() if "sensor" in job.name]
+    assert len(jobs) >= 4
+    steps = {name for job in jobs for name in job.graph.node_names()}
+    assert not {name for name in steps if name.endswith(("in_step", "in_time"))}
 
 
 def test_an_override_replaces_one_resource_and_keeps_the_rest() -> None:

@@ -7,6 +7,7 @@ from itertools import pairwise
 from multiprocessing import get_context
 
 from primer_core.failures import Reason, Transient
+from primer_core.lanes import Lane
 from primer_core.stages import CHUNK, EMBED, PARSE, WRITE, Operation, State
 from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import jobs
@@ -184,3 +185,52 @@ def test_a_holder_sees_what_it_holds_and_no_more(world: World) -> None:
     assert world.catalog.jobs.held(PARSE, VERSION, ["01"], "run-a") == []
     world.pass_time(LEASE + SECOND)
     assert world.catalog.jobs.held(PARSE, VERSION, BUCKETS, "run-a") == []
+
+
+def test_the_access_lane_waits_for_no_parse_of_a_document_that_has_rows_and_for_every_write(world: World) -> None:
+    document = world.document("a.md")
+    world.index(document, 1, ["c1"])
+    world.advance(document, 2)
+    edit = world.job(document, 2, content="two")
+    (parsing,) = world.claim(PARSE, "parser")
+    acl = world.job(document, operation=Operation.ACL)
+    assert [row.jobs for row in world.catalog.jobs.waiting_access()] == [1]
+    (job,) = world.claim(WRITE, "access")
+    assert job.job_id == acl
+    assert world.flip(world.flip_of(job, ["c1"], rewrite=True), "access") != []
+    world.catalog.lanes.release("access")
+    world.catalog.jobs.complete(PARSE, [parsing], "parser", {})
+    world.bring_to_write()
+    assert [each.job_id for each in world.claim(WRITE, "sweep")] == [edit]
+    behind = world.job(document, operation=Operation.ACL)
+    assert world.catalog.jobs.waiting_access() == []
+    assert world.claim(WRITE, "access") == [], "writes of a document go one after the other"
+    world.flip(world.flip_of(world.catalog.jobs.held(WRITE, VERSION, BUCKETS, "sweep")[0], ["c1", "c2"]), "sweep")
+    assert [each.job_id for each in world.claim(WRITE, "access")] == [behind]
+
+
+def test_a_delete_that_overtakes_an_edit_leaves_nothing_of_it(world: World) -> None:
+    document = world.document("a.md")
+    world.index(document, 1, ["c1"])
+    world.advance(document, 2)
+    edit = world.job(document, 2, content="two")
+    (parsing,) = world.claim(PARSE, "parser")
+    delete = world.job(document, 3, operation=Operation.DELETE, content=None)
+    (job,) = world.claim(WRITE, "access")
+    assert job.job_id == delete
+    assert world.flip(world.flip_of(job, []), "access") != []
+    world.catalog.jobs.complete(PARSE, [parsing], "parser", {})
+    assert world.job_row(edit).state == State.SUPERSEDED
+
+
+def test_a_sweep_is_not_launched_for_the_access_lane_and_still_does_what_it_finds(world: World) -> None:
+    gone = world.job(world.document("gone.md"), operation=Operation.DELETE, content=None)
+    assert world.catalog.jobs.waiting(LEASE) == []
+    assert [(row.bucket, row.jobs) for row in world.catalog.jobs.waiting_access()] == [("00", 1)]
+    assert world.catalog.jobs.waiting_access(VERSION, ["01"]) == []
+    content = world.job(world.document("new.md"))
+    world.bring_to_write()
+    assert [job.job_id for job in world.claim(WRITE, "sweep")] == [gone, content]
+    world.pass_time(LEASE + SECOND)
+    assert [row.jobs for row in world.catalog.jobs.waiting_access()] == [1], "a dead holder's job waits again"
+    assert [job.job_id for job in world.catalog.jobs.claim(WRITE, VERSION, BUCKETS, "access", LEASE, 9, Lane.ACCESS)] == [gone]

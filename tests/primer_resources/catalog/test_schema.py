@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from primer_core.failures import PrimerError, SystemFault
 from primer_core.lanes import Lane
+from primer_core.source_health import PulseLimits, StallLimits
 from primer_core.stages import PARSE, WRITE
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import MIGRATIONS, Database
@@ -66,6 +67,8 @@ def test_partial_indexes_hold_what_the_queries_ask_for(database: Database) -> No
     assert {"indexed", "superseded"} <= found["ix_jobs_finished"]
     assert "indexed" not in found["ix_jobs_live"]
     assert "dead" in found["ix_jobs_dead"]
+    assert {"lane", "access", *LIVE_STATES} <= found["ix_jobs_access"]
+    assert {"indexed", "changed_at", "NOT"} <= found["ix_jobs_fresh"]
     assert "done_at" in found["ix_purges_due_waiting"]
     assert "NOT" not in found["ix_purges_due_waiting"]
     assert {"done_at", "NOT"} <= found["ix_purges_due_done"]
@@ -85,6 +88,9 @@ def test_what_waits_is_found_by_its_index_whatever_the_corpus(world: World) -> N
     catalog.jobs.claim(PARSE, VERSION, BUCKETS, "run-a", LEASE, 5, Lane.SLOW)
     catalog.jobs.waiting(LEASE)
     catalog.jobs.waiting_slow()
+    catalog.jobs.claim(WRITE, VERSION, BUCKETS, "run-a", LEASE, 5, Lane.ACCESS)
+    catalog.jobs.waiting_access()
+    catalog.pulses.take(VERSION, LEASE, PulseLimits({}, StallLimits(LEASE, LEASE)))
     catalog.jobs.unfinished()
     catalog.jobs.renew("run-a", LEASE)
     catalog.jobs.release("run-a")

@@ -10,7 +10,7 @@ from alembic import op
 
 from primer_resources.catalog.types import Json, UtcDateTime
 
-revision = "0006"
+revision = "0005"
 down_revision = "0004"
 
 FLAGS = ("is_copy", "previous_is_copy")

@@ -1,0 +1,55 @@
+"""The access lane's sensor: a run at once for the buckets of a removal, beside everything else, and no sweep for the same work."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from primer_core.stages import Operation
+from primer_resources.catalog.jobs import NewJob
+from primer_sensors.access_sensor import access_sensor
+from primer_sensors.index_sweep_sensor import index_sweep_sensor
+from primer_sensors.runs import ACCESS_TAG, RANGE_END, RANGE_START, SWEEP_TAG
+from tests.deployment import Deployment, workspace
+from tests.primer_resources.catalog.world import facts, place
+from tests.primer_sensors.test_sensors import start_run, tick
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Iterator[Deployment]:
+    """A deployment with one source and eight buckets, as the definitions have."""
+    with workspace(tmp_path / "home", buckets=8) as made:
+        yield Deployment(made, tmp_path / "docs", "docs")
+
+
+def removal(docs: Deployment, path: str, bucket: str) -> None:
+    """A document whose permissions changed."""
+    catalog, source = docs.workspace.catalog, docs.workspace.catalog.sources.get("docs")
+    with catalog.database.begin() as connection:
+        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket), scan=1)
+        job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "fast", Operation.ACL, catalog.now())
+        catalog.jobs.add(connection, [job], ["v1"])
+
+
+def test_a_removal_is_a_run_of_its_own_that_goes_before_others_and_no_sweep(docs: Deployment) -> None:
+    idle = tick(index_sweep_sensor, docs.workspace)
+    assert isinstance(tick(access_sensor, docs.workspace), dg.SkipReason)
+    removal(docs, "a.md", "03")
+    (request,) = tick(access_sensor, docs.workspace).run_requests
+    assert (request.tags[RANGE_START], request.tags[RANGE_END]) == ("03|v1", "03|v1")
+    assert int(request.tags["dagster/priority"]) > 0
+    assert SWEEP_TAG not in request.tags, "a sweep of the same buckets must not take it for its own"
+    assert isinstance(tick(index_sweep_sensor, docs.workspace, idle.cursor), dg.SkipReason), "or the same work would be two runs"
+
+
+def test_a_removal_waits_for_no_sweep_and_a_second_run_only_for_its_own_buckets(docs: Deployment) -> None:
+    start_run(docs.workspace, {SWEEP_TAG: "v1:00:07"})
+    removal(docs, "a.md", "03")
+    first = tick(access_sensor, docs.workspace)
+    start_run(docs.workspace, dict(first.run_requests[0].tags))
+    assert isinstance(tick(access_sensor, docs.workspace, first.cursor), dg.SkipReason)
+    removal(docs, "b.md", "06")
+    (second,) = tick(access_sensor, docs.workspace, first.cursor).run_requests
+    assert second.tags[ACCESS_TAG] == "v1:06:06"
+    assert second.run_key != first.run_requests[0].run_key
