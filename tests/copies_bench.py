@@ -122,6 +122,7 @@ class CopiesBench:
     names: tuple[str, ...] = ("north", "south")
     versions: tuple[str, ...] = ("v1",)
     is_mended: bool = False
+    mime: str = "none"
     parses: int = 0
     contents: dict[str, bytes] = field(default_factory=dict)
     sources: dict[str, ScriptedSource] = field(default_factory=dict)
@@ -172,7 +173,7 @@ class CopiesBench:
         taken = self.catalog.sources.acquire(name, "bench", LEASE)
         assert taken is not None
         (self.home / "members").mkdir(parents=True, exist_ok=True)
-        expander: Any = LineExpander(self.home / "members", "none")
+        expander: Any = LineExpander(self.home / "members", self.mime)
         began_at = self.catalog.now()
         with closing(self.sources[name]) as connector:
             sync = FeedSync(
@@ -259,6 +260,24 @@ class CopiesBench:
     def texts(self, *groups: str, version: str = "v1") -> set[str]:
         """The passages that people of these groups find."""
         return {text for _, text in self.found(*groups, version=version)}
+
+    def begin(self, *groups: str, version: str = "v1") -> Callable[[], list[tuple[str, str]]]:
+        """A search that has asked the indexes; what is returned asks the gate, whatever happened meanwhile, and gives (doc_id, passage).
+
+        Raises TwoFlips as the gate does.
+        """
+        started_at = self.catalog.now()
+        scope = Scope(TENANT, self.catalog.acls.open_to(TENANT, groups))
+        index = cast(MemoryIndex, self.tools[version].vectors)
+        hits = [(hit, index.rows[hit.row_id].text) for hit in index.search(None, scope, EVERYTHING)]
+
+        def end() -> list[tuple[str, str]]:
+            doc_ids, row_ids = {hit.doc_id for hit, _ in hits}, {hit.row_id for hit, _ in hits}
+            gate = self.catalog.gate.look(version, doc_ids, row_ids, groups, started_at)
+            shown = [(gate.shown_as(hit.doc_id, hit.row_id, hit.added_gen, started_at), text) for hit, text in hits]
+            return [(document.doc_id, text) for document, text in shown if document is not None]
+
+        return end
 
     def row_sets(self, version: str = "v1") -> list[tuple[str, tuple[str, ...]]]:
         """(passage, ACL ids) of the rows that count, the same in both indexes."""

@@ -18,7 +18,7 @@ from primer_core.source_health import PulseLimits, StallLimits
 from primer_core.stages import PARSE, WRITE
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import MIGRATIONS, Database
-from primer_resources.catalog.schema import LIVE_STATES, acls, contents, index_state, jobs, metadata
+from primer_resources.catalog.schema import LIVE_STATES, acls, canonicals, contents, documents, index_state, jobs, metadata
 from primer_resources.clock import SystemClock
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, START, VERSION, World
 
@@ -192,3 +192,50 @@ def test_rows_of_the_first_schema_are_carried_to_the_newest(database: Database) 
         assert connection.execute(select(jobs.c.state, jobs.c.accepted_pages)).all() == [("pending_chunk", "")]
         assert connection.execute(select(index_state.c.accepted_pages, index_state.c.previous_accepted_pages)).all() == [("", "")]
         assert connection.execute(select(contents.c.lane, contents.c.pages)).all() == [("fast", None)]
+
+
+def test_documents_that_were_indexed_once_each_become_one_canonical_document_and_its_copies(database: Database) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with database.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+    values = {"now": "2026-01-01 00:00:00"}
+    document = (
+        "INSERT INTO documents (doc_id, source_id, tenant_id, library, path, uri, title, source_version, version_order, fingerprint, "
+        "canonical_doc_id, acl_id, status, event_time, bucket, content_hash, deleted_at) "
+        "VALUES ('{0}', 's', 't', 'main', '{0}', 'u', 'n', '1', 1, 'f', '{0}', 'acl-{0}', 'indexed', :now, '00', '{1}', {2})"
+    )
+    job = (
+        "INSERT INTO jobs (doc_id, source_id, source_version, index_version, lane, operation, stage, state, not_before, event_time, "
+        "created_at) VALUES ('{0}', 's', '1', 'v1', 'fast', 'upsert', 'parse', '{1}', :now, :now, :now)"
+    )
+    with database.begin() as connection:
+        for statement in (
+            "INSERT INTO accounts (tenant_id, active) VALUES ('t', true)",
+            "INSERT INTO sources (source_id, tenant_id, library, type, settings, sync, poll_interval_s) "
+            "VALUES ('s', 't', 'main', 'drive', '{}', 'poll', 20)",
+            "INSERT INTO index_versions (name, recipe, state, created_at) VALUES ('v0', '{}', 'retired', :now), ('v1', '{}', 'live', :now)",
+            *(document.format(*each) for each in (("a", "h", "NULL"), ("b", "h", "NULL"), ("c", "h", ":now"), ("d", "other", "NULL"))),
+            job.format("b", "dead"),
+            job.format("d", "pending_parse"),
+            "INSERT INTO index_state (doc_id, index_version, generation, previous_generation, claimed_generation, manifest, acl_id) "
+            "VALUES ('a', 'v1', 1, 0, 1, '{}', 'acl-a')",
+        ):
+            connection.execute(text(statement), values)
+    database.migrate()
+    with database.read() as connection:
+        rows = connection.execute(select(canonicals.c.content_hash, canonicals.c.doc_id).order_by(canonicals.c.doc_id)).all()
+        assert rows == [("h", "a"), ("other", "d")]
+        links = select(documents.c.doc_id, documents.c.canonical_doc_id, documents.c.status).order_by(documents.c.doc_id)
+        assert connection.execute(links).all() == [
+            ("a", "a", "indexed"), ("b", "a", "pending"), ("c", "c", "indexed"), ("d", "d", "indexed")
+        ]  # fmt: skip
+        made = select(jobs.c.doc_id, jobs.c.index_version, jobs.c.operation, jobs.c.state).order_by(jobs.c.job_id)
+        assert connection.execute(made).all() == [
+            ("b", "v1", "upsert", "superseded"),
+            ("d", "v1", "upsert", "pending_parse"),
+            ("a", "v1", "acl", "pending_write"),
+            ("b", "v1", "copy", "pending_write"),
+        ]
+        assert connection.execute(select(index_state.c.acl_ids, index_state.c.is_copy)).all() == [(["acl-a"], False)]
