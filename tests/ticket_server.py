@@ -16,7 +16,8 @@ from urllib.parse import parse_qs, urlsplit
 @dataclass
 class Tracker:
     """What the tracker holds and how it answers. `answers` are (status, headers) given to the next requests instead of the truth;
-    `before_page` is called with the number of each page of tickets before it is cut."""
+    `before_page` is called with the number of each page of tickets before it is cut; `refused` are beginnings of paths, and
+    `refused_pages` pages of them, with the status that they get."""
 
     base: str = ""
     tickets: dict[int, dict[str, Any]] = field(default_factory=dict)
@@ -27,6 +28,9 @@ class Tracker:
     answers: list[tuple[int, dict[str, str]]] = field(default_factory=list)
     before_page: Callable[[int], None] = lambda number: None
     refused: dict[str, int] = field(default_factory=dict)
+    refused_pages: dict[tuple[str, int], int] = field(default_factory=dict)
+    loops: bool = False
+    """Whether every page names a next one."""
     requests: list[str] = field(default_factory=list)
     suffix: str = "Z"
     """What the tracker writes behind its times; "" is a time without a zone."""
@@ -96,12 +100,13 @@ class Tracker:
         number, size = int(query.get("page", 1)), int(query.get("per_page", 30))
         more = len(rows) > number * size
         following = "&".join(f"{name}={value}" for name, value in {**query, "page": str(number + 1)}.items())
-        return 200, self._written(rows[(number - 1) * size : number * size]), following if more else None
+        return 200, self._written(rows[(number - 1) * size : number * size]), following if more or self.loops else None
 
 
 def _handler(tracker: Tracker) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             split = urlsplit(self.path)
@@ -115,6 +120,8 @@ def _handler(tracker: Tracker) -> type[BaseHTTPRequestHandler]:
             for start, status in tracker.refused.items():
                 if split.path.startswith(start):
                     return self._send(status, {}, {})
+            if (split.path, int(query.get("page", 1))) in tracker.refused_pages:
+                return self._send(tracker.refused_pages[split.path, int(query.get("page", 1))], {}, {})
             status, content, following = tracker.answer(split.path, query)
             link = {"Link": f'<{tracker.base}{split.path}?{following}>; rel="next"'} if following else {}
             return self._send(status, content, link)

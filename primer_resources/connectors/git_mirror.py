@@ -3,9 +3,10 @@
 from collections import deque
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import urllib3
-from dulwich.client import HTTPUnauthorized, get_transport_and_path
+from dulwich.client import HTTPUnauthorized, default_urllib3_manager, get_transport_and_path
 from dulwich.errors import GitProtocolError, NotGitRepository
 from dulwich.objects import Commit, ObjectID
 from dulwich.refs import Ref
@@ -16,6 +17,9 @@ from primer_resources.connectors.credentials import read_secret
 
 MOST_PACKS = 50
 """Each fetch adds a pack, and a look-up asks all of them; above this they become one."""
+TIMEOUT_S = 60.0
+"""Seconds without a byte from the host."""
+TRIES = 3
 _KEPT = Ref(b"refs/heads/primer")
 _HEAD = Ref(b"HEAD")
 
@@ -63,7 +67,7 @@ class GitMirror:
             return [refs[wanted]] if wanted in refs and refs[wanted] not in repo.object_store else []
 
         try:
-            client, path = get_transport_and_path(self._url, username=user, password=password, quiet=True)
+            client, path = get_transport_and_path(self._url, username=user, password=password, quiet=True, pool_manager=self._pool())
             answer = client.fetch(path, repo, determine_wants=wants)
         except HTTPUnauthorized as error:
             which = self._credentials_ref or "none were given"
@@ -81,6 +85,13 @@ class GitMirror:
         if len(list(repo.object_store.packs)) > MOST_PACKS:
             repo.object_store.repack()
         return head
+
+    def _pool(self) -> Any:
+        """Connections that give up after TIMEOUT_S, and do not sleep through a time to wait that the host names, however long: the source's
+        next turn is the wait."""
+        pool = default_urllib3_manager(None, base_url=self._url, timeout=TIMEOUT_S)
+        pool.connection_pool_kw["retries"] = urllib3.Retry(total=TRIES, respect_retry_after_header=False)
+        return pool
 
     def commit(self, commit_id: ObjectID) -> Commit:
         """A commit. Raises KeyError where the mirror does not have it."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import obstore
-from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.exceptions import BaseError, InvalidPathError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 from pydantic import Field
 
@@ -206,6 +206,8 @@ class ObjectStoreConnector:
         url = self.settings.url
         if _is_refused(error):
             return PrimerError(f"{url} refused the credentials ({self.credentials}); renew them, and grant s3:ListBucket and s3:GetObject")
+        if isinstance(error, InvalidPathError):
+            return SystemFault(f"{url} cannot be listed past one of its keys ({_first_line(error)}); rename that object, or narrow `url`")
         if "NoSuchBucket" in str(error):
             return SystemFault(f"{url}: there is no such bucket; correct `url` in the source's settings")
         return Transient(f"{url} does not answer: {_first_line(error)}")
@@ -295,9 +297,14 @@ class ObjectListing:
 
     def __iter__(self) -> Iterator[ListedItem]:
         self._problems, self._skipped, self._folders = (NOT_READ_TO_THE_END,), Counter(), set()
-        count = 0
+        count, begun = 0, set[str]()
         try:
             for page in self._pages():
+                first = page[0]["path"]
+                if first in begun:
+                    self._problems = (f"the listing came back to {first!r} after {count} objects",)
+                    return
+                begun.add(first)
                 for meta in page:
                     if meta["path"].endswith("/") or not meta["path"]:
                         self._skipped["folder marker"] += 1

@@ -8,6 +8,7 @@ tells of no deletes; the listing does.
 import hashlib
 import json
 import re
+import reprlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,8 @@ from primer_resources.settings import Duration
 
 MOST_PASSES = 5
 """Readings of one second's tickets, where they fill more than a page and change while they are read."""
+MOST_PAGES = 1000
+"""Pages of tickets that share a second, of a ticket's comments, of teams. A tracker that names more names them for ever."""
 _GONE = (404, 410)
 _NUMBER = re.compile(r"[1-9][0-9]{0,18}")
 
@@ -131,13 +134,16 @@ class TicketsConnector:
         """The ticket that an `issues` or `issue_comment` webhook tells of."""
         try:
             content = json.loads(body)
-            if not isinstance(content, dict):
-                raise PrimerError(f"webhook of {self.settings.url}: its body is no object")
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise PrimerError(f"webhook of {self.settings.url}: its body is no JSON ({error})") from error
+        if not isinstance(content, dict):
+            raise PrimerError(f"webhook of {self.settings.url}: its body is no object")
         if "issue" not in content:
             return Decoded(ignored=("it tells of no ticket",))
-        ticket = self._parse(Ticket, content["issue"])
+        try:
+            ticket = Ticket.model_validate(content["issue"])
+        except ValidationError as error:
+            raise PrimerError(f"webhook of {self.settings.url}: {_first_fault(error, 'ticket')}") from error
         kind = next((value for name, value in headers.items() if name.lower() == "x-github-event"), "issues")
         is_gone = kind == "issues" and content.get("action") in ("deleted", "transferred")
         operation = Operation.DELETE if is_gone else Operation.UPSERT
@@ -179,6 +185,8 @@ class TicketsConnector:
                         taken[ticket.number] = ticket
                 if not page.more or (page.tickets and page.tickets[-1].updated_at > place.since):
                     break
+                if not page.tickets or number == MOST_PAGES:
+                    raise Transient(f"{self.settings.url} names page after page without an end at {place.since.isoformat()}")
                 number, page = number + 1, self._read(place.since, number + 1)
             if number == 1 or len(taken) == before or passes == MOST_PASSES:
                 break
@@ -226,8 +234,8 @@ class TicketsConnector:
             yield answer
             if answer.next_url is None:
                 return
-            if answer.next_url in seen:
-                raise Transient(f"{self.settings.url}/{path}: its pages go round in a circle at {answer.next_url}")
+            if answer.next_url in seen or not answer.content or len(seen) == MOST_PAGES:
+                raise Transient(f"{self.settings.url}/{path}: its pages have no end, at {answer.next_url}")
             seen.add(answer.next_url)
             answer = self._client.get(answer.next_url)
 
@@ -235,10 +243,13 @@ class TicketsConnector:
         try:
             return TypeAdapter(model).validate_python(content)
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            message = f"{self.settings.url}: {name} = {first['input']!r} of a {model.__name__.lower()} is not valid ({first['msg']})"
-            raise SystemFault(message) from error
+            raise SystemFault(f"{self.settings.url}: {_first_fault(error, model.__name__.lower())}") from error
+
+
+def _first_fault(error: ValidationError, what: str) -> str:
+    first = error.errors()[0]
+    name = ".".join(str(part) for part in first["loc"])
+    return f"{name} = {reprlib.repr(first['input'])} of a {what} is not valid ({first['msg']})"
 
 
 def digest_of(access: Access) -> str:

@@ -1,27 +1,34 @@
-"""Sources of every kind for the connector suite: what a test does to them from the outside."""
+"""The benches of the kinds of sources: each a source that a test changes from the outside (see connector_bench)."""
 
 import itertools
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote_plus
 
-import obstore
-from obstore.store import MemoryStore, S3Store
-
+from primer_core.stages import Operation
 from primer_resources.connectors.drive import DriveConnector, DriveSettings
 from primer_resources.connectors.object_store import ObjectStoreConnector, ObjectStoreSettings
 from primer_resources.connectors.tickets import TicketsConnector, TicketsSettings
 from primer_resources.connectors.wiki import WikiConnector, WikiSettings
-from tests.conformance.connector_suite import Kind
+from tests.conformance.connector_bench import ConnectorBench, Trait
 from tests.git_history import HistoryRepo
+from tests.git_server import GitHost
+from tests.s3_server import Bucket
 from tests.ticket_server import Tracker, later
 
-NO_TROUBLE = "this kind of source has none"
+NO_FEED = {
+    Trait.DELETES_TOLD: "there is no feed",
+    Trait.RENAMES_TOLD: "there is no feed",
+}
+FOREVER = 10_000
+"""Requests: more than any test makes."""
 
 
-class _Files:
-    """A source whose permissions are an access file, and which is no service."""
+class AccessFileBench(ConnectorBench):
+    """A source whose permissions are an access file."""
 
     rules: Path
 
@@ -31,38 +38,56 @@ class _Files:
     def share_folder(self, folder: str, groups: Sequence[str]) -> None:
         self.rules.write_text(f"groups: [everyone]\nfolders: {{{folder}: [{', '.join(groups)}]}}\n")
 
-    def pass_time(self, span: timedelta) -> None:
-        """It has no clock of its own."""
 
-    def expire(self) -> None:
-        raise AssertionError(NO_TROUBLE)
+class PagedServer:
+    """What both servers of pages are told: to fail, or to do something, once so many pages of a listing were asked for."""
 
-    def trouble(self, status: int, headers: Mapping[str, str], times: int, after: int = 0) -> None:
-        raise AssertionError(NO_TROUBLE)
+    def __init__(self, server: Tracker | Bucket) -> None:
+        self._server = server
+        self._good: int | None = None
+        self._then: Callable[[], None] = lambda: None
+        server.before_page = self._before_page
 
-    def between_pages(self, act: Callable[[], None]) -> None:
-        raise AssertionError(NO_TROUBLE)
+    def after(self, pages: int, act: Callable[[], None]) -> None:
+        """Do something when the page after so many is asked for."""
+        self._good, self._then = pages, act
 
-    def change_token(self, known: bool) -> None:
-        raise AssertionError(NO_TROUBLE)
+    def fail(self, status: int, headers: Mapping[str, str], times: int) -> None:
+        """Answer the next requests like this."""
+        self._server.answers = [(status, dict(headers))] * times
 
-    def tell_no_zone(self) -> None:
-        raise AssertionError(NO_TROUBLE)
+    def _before_page(self, _number: int) -> None:
+        if self._good is None:
+            return
+        if self._good == 0:
+            self._good = None
+            self._then()
+        else:
+            self._good -= 1
 
 
-class DriveSource(_Files):
+class DriveBench(AccessFileBench):
     """A folder."""
 
-    kind = Kind(
-        is_files=True, has_sizes=True, keeps_states=False, has_feed=False, feed_tells_deletes=False, feed_tells_renames=False,
-        has_webhooks=False, has_pages=False, is_remote=False, has_folder_permissions=True,
-    )  # fmt: skip
+    lacks: Mapping[Trait, str] = {
+        Trait.FEED: "a folder tells of no changes",
+        **NO_FEED,
+        Trait.PERMISSION_PAGES: "permissions are one file, read at once",
+        Trait.WEBHOOKS: "a folder sends none",
+        Trait.PAGES: "a folder is read entry by entry; what breaks off is one folder, in test_drive_listing.py",
+        Trait.SERVICE: "the file system answers, not a service",
+        Trait.WAITS: "no service",
+        Trait.TOKENS: "no service",
+        Trait.ZONES: "a file system counts from the epoch",
+    }
 
     def __init__(self, place: Path) -> None:
         self.root, self.rules = place / "the drive", place / "drive.access.yaml"
         self.root.mkdir()
         self.share(["everyone"])
-        self.connector = DriveConnector(DriveSettings(root=self.root, access_file=self.rules, max_file_mb=3))
+
+    def open(self) -> DriveConnector:
+        return DriveConnector(DriveSettings(root=self.root, access_file=self.rules, max_file_mb=3))
 
     def put(self, path: str, data: bytes) -> None:
         place = self.root / path
@@ -76,23 +101,46 @@ class DriveSource(_Files):
         (self.root / new).parent.mkdir(parents=True, exist_ok=True)
         (self.root / old).rename(self.root / new)
 
+    def blank(self) -> None:
+        """A share that is not mounted leaves the empty folder under it."""
+        self.vanish()
+        self.root.mkdir()
+
+    def unblank(self) -> None:
+        self.root.rmdir()
+        self.root.with_name("unmounted").rename(self.root)
+
     def vanish(self) -> None:
         self.root.rename(self.root.with_name("unmounted"))
 
+    def forbid(self, path: str) -> None:
+        """A link to nothing cannot be read, by root either; rights are taken away in test_drive_listing.py."""
+        self.remove(path)
+        (self.root / path).symlink_to("nowhere")
 
-class WikiSource(_Files):
-    """A git repository; each act is a commit, all in one second."""
 
-    kind = Kind(
-        is_files=True, has_sizes=False, keeps_states=True, has_feed=True, feed_tells_deletes=True, feed_tells_renames=True,
-        has_webhooks=True, has_pages=False, is_remote=False, has_folder_permissions=True,
-    )  # fmt: skip
+class WikiBench(AccessFileBench):
+    """A git repository over HTTP; each act is a commit, all in one second."""
 
-    def __init__(self, place: Path) -> None:
-        self.repo, self.rules = HistoryRepo(place / "the wiki.git"), place / "wiki.access.yaml"
+    has_sizes, keeps_states = False, True
+    lacks: Mapping[Trait, str] = {
+        Trait.PERMISSION_PAGES: "permissions are one file, read at once",
+        Trait.PAGES: "a tree at a commit is whole: it is fetched by one request, and read from the mirror",
+        Trait.WAITS: "git hosts refuse a fetch that comes too soon; the next turn of the source is the wait",
+        Trait.ZONES: "git counts from the epoch; a push's times are a webhook's",
+        Trait.FORBIDDEN: "a repository is open or closed as a whole",
+    }
+
+    def __init__(self, repo: HistoryRepo, host: GitHost, place: Path) -> None:
+        self.repo, self.host, self.place, self.secret = repo, host, place, place / "token"
+        self.rules = place / "wiki.access.yaml"
+        self._tokens = itertools.count(1)
+        self.change_token(known=True)
         self.share(["everyone"])
-        settings = WikiSettings(url=str(self.repo.folder), suffixes=("*",), access_file=self.rules, max_file_mb=3)
-        self.connector = WikiConnector(settings, None, place / "work")
+
+    def open(self) -> WikiConnector:
+        settings = WikiSettings(url=self.host.url, branch="main", suffixes=("*",), access_file=self.rules, max_file_mb=3)
+        return WikiConnector(settings, f"file:{self.secret}", self.place / "work")
 
     def put(self, path: str, data: bytes) -> None:
         self.repo.put(path, data)
@@ -106,62 +154,141 @@ class WikiSource(_Files):
         self.repo.rename(old, new)
         self.repo.commit()
 
+    def blank(self) -> None:
+        """A history that begins anew, with nothing in it."""
+        self._kept = dict(self.repo.files), self.repo.head
+        self.repo.files.clear()
+        self.expire()
+
+    def unblank(self) -> None:
+        files, head = self._kept
+        assert head is not None
+        self.repo.files.update(files)
+        self.repo.reset(head)
+
     def vanish(self) -> None:
-        self.repo.folder.rename(self.repo.folder.with_name("moved"))
+        self.trouble(404, {}, FOREVER)
 
     def expire(self) -> None:
         """Rewrite the history: the same files in one commit."""
         self.repo.reset(self.repo.commit(at=1, parents=[], move=False))
 
+    def webhook(self, operation: Operation, path: str, zone: str) -> tuple[Mapping[str, str], bytes]:
+        paths = {"removed" if operation is Operation.DELETE else "modified": [path]}
+        commit = {"id": "c" * 40, "timestamp": f"2026-06-01T12:00:00{zone}", **paths}
+        return {}, json.dumps({"ref": "refs/heads/main", "commits": [commit]}).encode()
 
-class BucketSource(_Files):
-    """Objects in memory."""
+    def foreign_webhook(self) -> tuple[Mapping[str, str], bytes]:
+        return {}, json.dumps({"ref": "refs/heads/draft", "commits": []}).encode()
 
-    kind = Kind(
-        is_files=True, has_sizes=True, keeps_states=False, has_feed=False, feed_tells_deletes=False, feed_tells_renames=False,
-        has_webhooks=True, has_pages=False, is_remote=False, has_folder_permissions=True,
-    )  # fmt: skip
+    def trouble(self, status: int, headers: Mapping[str, str], times: int) -> None:
+        self.host.answers = [(status, dict(headers))] * times
 
-    def __init__(self, place: Path) -> None:
-        self.store, self.rules = MemoryStore(), place / "bucket.access.yaml"
+    def change_token(self, known: bool) -> None:
+        self.host.token = f"token-{next(self._tokens)}"
+        if known:
+            self.secret.write_text(self.host.token)
+
+
+class BucketBench(AccessFileBench):
+    """A bucket over HTTP, with pages of two."""
+
+    lacks: Mapping[Trait, str] = {
+        Trait.FEED: "a store cannot be asked what changed; it sends notifications",
+        **NO_FEED,
+        Trait.PERMISSION_PAGES: "permissions are one file, read at once",
+        Trait.WAITS: "a store that is busy (503 SlowDown) names no time; its client spaces the tries by itself",
+    }
+
+    def __init__(self, bucket: Bucket, place: Path) -> None:
+        self.bucket, self.secret, self.rules = bucket, place / "keys", place / "bucket.access.yaml"
+        self.pages = PagedServer(bucket)
+        self._tokens = itertools.count(1)
+        self.change_token(known=True)
         self.share(["everyone"])
-        settings = ObjectStoreSettings(url="s3://bucket", access_file=self.rules, max_file_mb=3)
-        self.connector = ObjectStoreConnector(settings, None, place, lambda _settings, _secret: self.store)
+
+    def open(self) -> ObjectStoreConnector:
+        values = {"url": "s3://bucket", "endpoint": self.bucket.base, "access_file": self.rules, "max_file_mb": 3}
+        return ObjectStoreConnector(ObjectStoreSettings.model_validate(values), f"file:{self.secret}", self.rules.parent)
 
     def put(self, path: str, data: bytes) -> None:
-        obstore.put(self.store, path, data)
+        self.bucket.put(path, data)
 
     def remove(self, path: str) -> None:
-        obstore.delete(self.store, path)
+        del self.bucket.objects[path]
 
     def rename(self, old: str, new: str) -> None:
-        obstore.rename(self.store, old, new)
+        self.bucket.objects[new] = self.bucket.objects.pop(old)
+
+    def blank(self) -> None:
+        self.bucket.is_blank = True
+
+    def unblank(self) -> None:
+        self.bucket.is_blank = False
 
     def vanish(self) -> None:
-        retry: Any = {"max_retries": 0, "retry_timeout": timedelta(seconds=1)}
-        self.connector.store = S3Store("bucket", endpoint="http://127.0.0.1:9", client_options={"allow_http": True}, retry_config=retry,
-                                       skip_signature=True)  # fmt: skip
+        self.bucket.is_gone = True
+
+    def pass_time(self, span: timedelta) -> None:
+        self.bucket.clock += span
+
+    def webhook(self, operation: Operation, path: str, zone: str) -> tuple[Mapping[str, str], bytes]:
+        return {}, self._notification("bucket", operation, path, zone)
+
+    def foreign_webhook(self) -> tuple[Mapping[str, str], bytes]:
+        return {}, self._notification("another", Operation.UPSERT, "plan.txt", "Z")
+
+    def break_listing(self, after: int) -> None:
+        self.pages.after(after, lambda: self.trouble(502, {}, FOREVER))
+
+    def between_pages(self, act: Callable[[], None]) -> None:
+        self.pages.after(1, act)
+
+    def loop_pages(self) -> None:
+        self.bucket.loops = True
+
+    def trouble(self, status: int, headers: Mapping[str, str], times: int) -> None:
+        self.pages.fail(status, headers, times)
+
+    def change_token(self, known: bool) -> None:
+        self.bucket.key_id = f"token-{next(self._tokens)}"
+        if known:
+            self.secret.write_text(f"{self.bucket.key_id}:secret")
+
+    def tell_no_zone(self) -> None:
+        self.bucket.suffix = ""
+
+    def forbid(self, path: str) -> None:
+        self.bucket.forbidden.add(path)
+
+    def _notification(self, bucket: str, operation: Operation, path: str, zone: str) -> bytes:
+        name = "ObjectRemoved:Delete" if operation is Operation.DELETE else "ObjectCreated:Put"
+        thing = {"key": quote_plus(path, safe="/"), "eTag": "abc", "sequencer": "0055AED6DCD90281E5"}
+        record = {"eventName": name, "eventTime": f"2026-06-01T12:00:00{zone}", "s3": {"bucket": {"name": bucket}, "object": thing}}
+        return json.dumps({"Records": [record]}).encode()
 
 
-class TicketSource:
+class TicketBench(ConnectorBench):
     """A tracker over HTTP, with pages of two."""
 
-    kind = Kind(
-        is_files=False, has_sizes=False, keeps_states=False, has_feed=True, feed_tells_deletes=False, feed_tells_renames=False,
-        has_webhooks=True, has_pages=True, is_remote=True, has_folder_permissions=False,
-    )  # fmt: skip
+    has_sizes = False
+    lacks: Mapping[Trait, str] = {
+        Trait.FOLDERS: "a ticket has a number, and its document is made from its fields",
+        Trait.FOLDER_PERMISSIONS: "the tracker's teams see all tickets",
+        Trait.DELETES_TOLD: "the tracker lists no tickets that are gone",
+        Trait.RENAMES_TOLD: "numbers do not change",
+    }
 
     def __init__(self, tracker: Tracker, place: Path) -> None:
         self.tracker, self.secret = tracker, place / "token"
+        self.pages = PagedServer(tracker)
         self._tokens = itertools.count(1)
         self.change_token(known=True)
-        self._act: Callable[[], None] | None = None
-        self._good: int | None = None
-        self._bad: list[tuple[int, dict[str, str]]] = []
         self.share(["everyone"])
-        values = {"url": tracker.base, "permissions": "teams", "page_size": 2, "max_file_mb": 3}
-        self.connector = TicketsConnector(TicketsSettings.model_validate(values), f"file:{self.secret}", place, lambda _: None)
-        tracker.before_page = self._before_page
+
+    def open(self) -> TicketsConnector:
+        values = {"url": self.tracker.base, "permissions": "teams", "page_size": 2, "max_file_mb": 3}
+        return TicketsConnector(TicketsSettings.model_validate(values), f"file:{self.secret}", self.secret.parent, lambda _: None)
 
     def put(self, path: str, data: bytes) -> None:
         self.tracker.put(int(path), data.decode())
@@ -169,15 +296,18 @@ class TicketSource:
     def remove(self, path: str) -> None:
         self.tracker.remove(int(path))
 
-    def rename(self, old: str, new: str) -> None:
-        raise AssertionError(NO_TROUBLE)
-
     def share(self, groups: Sequence[str] | None) -> None:
-        self.tracker.refused = {"/teams": 403} if groups is None else {}
+        self.tracker.refused.pop("/teams", None)
+        self.tracker.refused_pages.clear()
+        if groups is None:
+            self.tracker.refused["/teams"] = 403
         self.tracker.teams = list(groups or ())
 
-    def share_folder(self, folder: str, groups: Sequence[str]) -> None:
-        raise AssertionError(NO_TROUBLE)
+    def blank(self) -> None:
+        self._kept, self.tracker.tickets = self.tracker.tickets, {}
+
+    def unblank(self) -> None:
+        self.tracker.tickets = self._kept
 
     def vanish(self) -> None:
         self.tracker.refused = {"/": 404}
@@ -185,19 +315,34 @@ class TicketSource:
     def pass_time(self, span: timedelta) -> None:
         later(self.tracker, span.total_seconds())
 
+    def break_permissions(self, after: int) -> None:
+        self.tracker.refused_pages = {("/teams", after + 1): 403}
+
     def expire(self) -> None:
         """The only thing that makes a moment worthless: other people may read now."""
-        self.share([*self.tracker.teams, "others"])
+        self.share([*self.tracker.teams, f"others-{len(self.tracker.teams)}"])
 
-    def trouble(self, status: int, headers: Mapping[str, str], times: int, after: int = 0) -> None:
-        bad = [(status, dict(headers))] * times
-        if after:
-            self._good, self._bad = after, bad
-        else:
-            self.tracker.answers = bad
+    def webhook(self, operation: Operation, path: str, zone: str) -> tuple[Mapping[str, str], bytes]:
+        self.tracker.suffix, kept = zone, self.tracker.suffix
+        issue: Any = self.tracker.answer(f"/issues/{path}", {})[1]
+        self.tracker.suffix = kept
+        action = "deleted" if operation is Operation.DELETE else "edited"
+        return {"X-GitHub-Event": "issues"}, json.dumps({"action": action, "issue": issue}).encode()
+
+    def foreign_webhook(self) -> tuple[Mapping[str, str], bytes]:
+        return {"X-GitHub-Event": "ping"}, b'{"zen": "Keep it logically awesome."}'
+
+    def break_listing(self, after: int) -> None:
+        self.pages.after(after, lambda: self.trouble(502, {}, FOREVER))
 
     def between_pages(self, act: Callable[[], None]) -> None:
-        self._good, self._act = 1, act
+        self.pages.after(1, act)
+
+    def loop_pages(self) -> None:
+        self.tracker.loops = True
+
+    def trouble(self, status: int, headers: Mapping[str, str], times: int) -> None:
+        self.pages.fail(status, headers, times)
 
     def change_token(self, known: bool) -> None:
         self.tracker.token = f"token-{next(self._tokens)}"
@@ -207,12 +352,5 @@ class TicketSource:
     def tell_no_zone(self) -> None:
         self.tracker.suffix = ""
 
-    def _before_page(self, _number: int) -> None:
-        if self._good is None:
-            return
-        self._good -= 1
-        if self._good == 0:
-            self.tracker.answers = self._bad
-        if self._good == -1 and self._act is not None:
-            self._act()
-            self._good = self._act = None
+    def forbid(self, path: str) -> None:
+        self.tracker.refused_pages[f"/issues/{path}", 1] = 403

@@ -6,35 +6,58 @@ from pathlib import Path
 import pytest
 
 from primer_resources.connectors.registry import KINDS
-from tests.conformance.connector_suite import ConnectorSuite
-from tests.conformance.sources import BucketSource, DriveSource, TicketSource, WikiSource
+from tests.conformance.connector_bench import ConnectorBench, Trait
+from tests.conformance.connector_feeds import FeedSuite, ServiceSuite, WebhookSuite
+from tests.conformance.connector_suite import ListingSuite
+from tests.conformance.connector_syncs import SyncSuite
+from tests.conformance.sources import BucketBench, DriveBench, TicketBench, WikiBench
+from tests.git_history import HistoryRepo
+from tests.git_server import git_server
+from tests.s3_server import s3_server
 from tests.ticket_server import ticket_server
+
+
+class ConnectorSuite(ListingSuite, FeedSuite, WebhookSuite, ServiceSuite, SyncSuite):
+    """All of it."""
 
 
 class TestDrive(ConnectorSuite):
     @pytest.fixture
-    def source(self, tmp_path: Path) -> DriveSource:
-        return DriveSource(tmp_path)
+    def source(self, tmp_path: Path) -> DriveBench:
+        return DriveBench(tmp_path)
 
 
 class TestWiki(ConnectorSuite):
     @pytest.fixture
-    def source(self, tmp_path: Path) -> WikiSource:
-        return WikiSource(tmp_path)
+    def source(self, tmp_path: Path) -> Iterator[WikiBench]:
+        repo = HistoryRepo(tmp_path / "the wiki.git")
+        with git_server(repo) as host:
+            yield WikiBench(repo, host, tmp_path)
 
 
 class TestObjectStore(ConnectorSuite):
     @pytest.fixture
-    def source(self, tmp_path: Path) -> BucketSource:
-        return BucketSource(tmp_path)
+    def source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketBench]:
+        monkeypatch.setattr("primer_resources.connectors.object_store.LIST_PAGE", 2)
+        monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
+        with s3_server() as bucket:
+            yield BucketBench(bucket, tmp_path)
 
 
 class TestTickets(ConnectorSuite):
     @pytest.fixture
-    def source(self, tmp_path: Path) -> Iterator[TicketSource]:
+    def source(self, tmp_path: Path) -> Iterator[TicketBench]:
         with ticket_server() as tracker:
-            yield TicketSource(tracker, tmp_path)
+            yield TicketBench(tracker, tmp_path)
+
+
+BENCHES: dict[str, type[ConnectorBench]] = {"drive": DriveBench, "wiki": WikiBench, "object_store": BucketBench, "tickets": TicketBench}
 
 
 def test_every_kind_of_source_passes_the_suite() -> None:
-    assert set(KINDS) == {"drive", "wiki", "object_store", "tickets"}
+    assert set(BENCHES) == set(KINDS)
+
+
+@pytest.mark.parametrize("trait", Trait)
+def test_every_trait_is_tested_with_some_source(trait: Trait) -> None:
+    assert any(trait not in bench.lacks for bench in BENCHES.values())

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import obstore
 import pytest
 from moto.server import ThreadedMotoServer
@@ -35,8 +36,6 @@ def server() -> Iterator[str]:
 @pytest.fixture
 def bucket(server: str, request: pytest.FixtureRequest) -> S3Store:
     """A bucket of its own, and a store to fill it."""
-    import httpx2
-
     name = "b" + content_hash(request.node.name.encode())[:20]
     httpx2.put(f"{server}/{name}").raise_for_status()
     return S3Store(
@@ -113,6 +112,13 @@ def test_a_bucket_that_is_not_there_and_a_store_that_does_not_answer_say_so(open
     monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
     with pytest.raises(Transient, match="does not answer"):
         list(open_bucket(endpoint="http://127.0.0.1:9").list())
+
+
+def test_a_key_that_cannot_be_listed_is_named_with_the_fix(server: str, bucket: S3Store, open_bucket: Any) -> None:
+    obstore.put(bucket, "a.txt", b"text")
+    httpx2.put(f"{server}/{bucket.config['bucket']}/b//c.txt", content=b"text").raise_for_status()
+    with pytest.raises(SystemFault, match=r"b//c.txt.*rename that object"):
+        list(open_bucket().list())
 
 
 def test_a_secret_that_is_no_pair_is_not_shown(open_bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:

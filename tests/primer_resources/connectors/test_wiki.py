@@ -1,17 +1,11 @@
 """The wiki connector: a git repository's tree as the listing, its main line as the feed, whatever the dates say."""
 
 import json
-import socketserver
-import threading
-from collections.abc import Iterator
 from pathlib import Path
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
 
 import pytest
 from dulwich.objects import ObjectID
 from dulwich.refs import Ref
-from dulwich.server import DictBackend
-from dulwich.web import make_wsgi_chain
 
 from primer_core.failures import PrimerError, SystemFault, Transient
 from primer_core.ids import content_hash
@@ -19,6 +13,7 @@ from primer_core.stages import Operation
 from primer_resources.connectors.base import ChangePage, Cursor, CursorExpired
 from primer_resources.connectors.wiki import PAGE_CHANGES, WikiConnector, WikiSettings
 from tests.git_history import HistoryRepo
+from tests.git_server import git_server
 from tests.source_bench import Bench
 
 AT = 1_700_000_000
@@ -327,49 +322,22 @@ def test_a_push_is_decoded_without_asking_the_repository(repo: HistoryRepo, tmp_
             wiki.decode({}, body)
 
 
-class QuietHandler(WSGIRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
-class ThreadingServer(socketserver.ThreadingMixIn, WSGIServer):
-    daemon_threads = True
-
-
-@pytest.fixture
-def served(repo: HistoryRepo) -> Iterator[str]:
-    """The repository over git's smart HTTP, for those who bring the token."""
-    inner = make_wsgi_chain(DictBackend({"/wiki.git": repo.repo}))
-
-    def guarded(environ, start_response):  # type: ignore[no-untyped-def]
-        if environ.get("HTTP_AUTHORIZATION") != "Basic dG9rZW46cmlnaHQ=":
-            start_response("401 Unauthorized", [("WWW-Authenticate", "Basic"), ("Content-Length", "0")])
-            return [b""]
-        return inner(environ, start_response)
-
-    with make_server("127.0.0.1", 0, guarded, server_class=ThreadingServer, handler_class=QuietHandler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/wiki.git"
-        server.shutdown()
-        thread.join()
-
-
 def test_a_repository_over_http_takes_a_token_and_a_wrong_one_is_named_not_shown(
-    served: str, repo: HistoryRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    repo: HistoryRepo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("WIKI_TOKEN", "wrong")
-    wiki = WikiConnector(WikiSettings(url=served), "env:WIKI_TOKEN", tmp_path / "work")
-    with pytest.raises(PrimerError, match=r"refused the credentials \(env:WIKI_TOKEN\)") as caught:
-        wiki.list()
-    assert "wrong" not in str(caught.value)
-    monkeypatch.setenv("WIKI_TOKEN", "right")
-    cursor = cursor_of(wiki)
-    repo.put("a.md", b"# A\n\nEdited and served.\n")
-    repo.commit()
-    page = wiki.changes(cursor)
-    assert page is not None
-    assert [change.path for change in page.changes] == ["a.md"]
+    with git_server(repo, token="right") as host:
+        monkeypatch.setenv("WIKI_TOKEN", "wrong")
+        wiki = WikiConnector(WikiSettings(url=host.url), "env:WIKI_TOKEN", tmp_path / "work")
+        with pytest.raises(PrimerError, match=r"refused the credentials \(env:WIKI_TOKEN\)") as caught:
+            wiki.list()
+        assert "wrong" not in str(caught.value)
+        monkeypatch.setenv("WIKI_TOKEN", "right")
+        cursor = cursor_of(wiki)
+        repo.put("a.md", b"# A\n\nEdited and served.\n")
+        repo.commit()
+        page = wiki.changes(cursor)
+        assert page is not None
+        assert [change.path for change in page.changes] == ["a.md"]
 
 
 def test_many_fetches_do_not_leave_many_packs(repo: HistoryRepo, wiki: WikiConnector, monkeypatch: pytest.MonkeyPatch) -> None:
