@@ -10,6 +10,8 @@ from pathlib import Path
 
 from primer.workspace import Workspace
 from primer_core.failures import PrimerError
+from primer_resources.connectors.drive import DriveSettings
+from primer_resources.connectors.registry import kind_of
 from primer_resources.settings import load_settings, unknown_variables
 
 LEAST_FREE_GB = 2
@@ -134,8 +136,8 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
     if not sources:
         yield Check("sources", Severity.WARNING, "none", "add one with `primer source add PATH --groups GROUP`")
     for source in sources:
-        root = source.settings.get("root")
-        if root is not None and not Path(str(root)).is_dir():
+        root = str(source.settings.get("root", ""))
+        if kind_of(source.type, root).settings is DriveSettings and not Path(root).is_dir():
             remedy = f"mount it, or `primer source set {source.source_id} --location FOLDER`"
             yield Check(f"source {source.source_id}", Severity.ERROR, f"its folder {root} is not there", remedy)
         elif source.last_error:

@@ -3,8 +3,9 @@
 import re
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 from pydantic import TypeAdapter, ValidationError
@@ -15,6 +16,7 @@ from primer_assets.source_sync import LISTED_A_BATCH, delete_documents
 from primer_core.failures import PrimerError
 from primer_resources.catalog.sources import Source
 from primer_resources.connectors.access import access_file_beside
+from primer_resources.connectors.drive import DriveSettings
 from primer_resources.connectors.registry import KINDS, check_source, kind_of
 from primer_resources.settings import Duration
 
@@ -36,7 +38,9 @@ Set = Annotated[
 
 @app.command()
 def add(
-    location: Annotated[str, typer.Argument(help="What to read: a folder, or the URL of a repository, a tracker or a bucket.")],
+    location: Annotated[
+        str, typer.Argument(help="What to read: a folder, or the URL of a WebDAV collection, a wiki, a repository, a tracker or a bucket.")
+    ],
     type_: Annotated[str, typer.Option("--type", help=f"One of {', '.join(KINDS)}.")] = DRIVE,
     name: Annotated[str, typer.Option(help="Name of the source; the last part of the location when left out.")] = "",
     groups: Groups = None,
@@ -118,6 +122,9 @@ def _resolved(location: str) -> str:
 
 
 def _last_part(location: str) -> str:
+    """What a source is called that was given no name; an API is called by its host."""
+    if location.endswith("/api.php"):
+        return urlsplit(location).hostname or ""
     return location.rstrip("/").rpartition("/")[2].removesuffix(".git").lower()
 
 
@@ -148,13 +155,13 @@ def _checked(
     workspace: Workspace, type_: str, given: Mapping[str, object], pairs: Mapping[str, str], credentials: str | None
 ) -> dict[str, object]:
     """Settings with what --set gave, as the catalog keeps them. Raises PrimerError for a source that is not valid or nobody could read."""
-    kind = kind_of(type_)
     settings = {name: value for name, value in {**given, **pairs}.items() if value != ""}
     checked = check_source(type_, settings, credentials)
-    location = str(settings[kind.location])
-    if type_ == DRIVE:
+    location = str(settings[kind_of(type_).location])
+    is_folder = isinstance(checked, DriveSettings)
+    if is_folder:
         _check_folder(workspace, Path(location))
-    beside = access_file_beside(Path(location)) if type_ == DRIVE else None
+    beside = access_file_beside(Path(location)) if is_folder else None
     if not checked.groups and checked.access_file is None and not (beside is not None and beside.exists()):
         where = f" at {beside}" if beside is not None else " with --access-file"
         raise PrimerError(f"nobody could read {location}: give --groups, or an access file{where}")
@@ -170,17 +177,19 @@ def _check_folder(workspace: Workspace, root: Path) -> None:
 
 
 def _warn_of_overlaps(workspace: Workspace, source: Source) -> None:
-    """Say where another source reads the same folder, or one inside the other: such documents are found under both names."""
+    """Say where another source reads the same folder or collection, or one in the other: such documents are found under both names."""
     if source.type != DRIVE:
         return
-    root = Path(str(source.settings["root"]))
+    root = PurePosixPath(str(source.settings["root"]))
     for other in workspace.catalog.sources.all():
-        place = Path(str(other.settings.get("root", "")))
+        place = PurePosixPath(str(other.settings.get("root", "")))
         if other.type != DRIVE:
             continue
         if other.source_id != source.source_id and (root.is_relative_to(place) or place.is_relative_to(root)):
+            root_there = other.settings["root"]
             err.print(
-                f"note: source {other.source_id} reads {place} as well; what both hold is read twice, and listed under both", markup=False
+                f"note: source {other.source_id} reads {root_there} as well; what both hold is read twice, and listed under both",
+                markup=False,
             )
 
 

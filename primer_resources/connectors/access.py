@@ -11,6 +11,8 @@ Plain folders carry no groups that a search could use, so they are written besid
 A file that is there and cannot be used opens nothing: every document's permissions count as unreadable, so none is shown.
 """
 
+import hashlib
+import json
 import os
 import reprlib
 import unicodedata
@@ -54,6 +56,12 @@ class AccessRules:
     default: tuple[str, ...]
     folders: Mapping[str, tuple[str, ...]]
     error: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What changes when any of the rules does."""
+        values = [list(self.default), {place: list(groups) for place, groups in sorted(self.folders.items())}, self.error]
+        return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
 
     def find(self, folder: str) -> Access:
         """Access of the documents in a folder ("" is the root, "/" between parts): the nearest listed folder up the path decides."""

@@ -27,7 +27,8 @@ from primer_resources.connectors.base import Access, Change, ChangePage, Cursor,
 from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
-from primer_resources.connectors.rest import Answer, Refused, RestClient
+from primer_resources.connectors.rest import Answer, RestClient
+from primer_resources.connectors.service import Refused
 from primer_resources.connectors.ticket_page import Comment, Ticket, render_ticket
 from primer_resources.settings import Duration
 

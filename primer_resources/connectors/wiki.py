@@ -5,7 +5,6 @@ commit's place on that line, never its date: commits share a second, and clocks 
 """
 
 import hashlib
-import json
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -90,7 +89,7 @@ class WikiConnector:
     def changes(self, cursor: Cursor) -> ChangePage | None:
         """The commits since the cursor's, oldest first; one whose pages are too many for a piece goes on in the next."""
         rules = self._rules()
-        if cursor["rules"] != _digest(rules):
+        if cursor["rules"] != rules.digest:
             raise CursorExpired(f"who may read which folder of {self.settings.url} was changed")
         head = self._mirror.update()
         if head is None:
@@ -199,16 +198,11 @@ def _told(operation: Operation, path: str, commit: str, at: datetime) -> Change:
     return Change(operation, path, commit[:12], 0, at)
 
 
-def _digest(rules: AccessRules) -> str:
-    values = [list(rules.default), {place: list(groups) for place, groups in sorted(rules.folders.items())}, rules.error]
-    return hashlib.sha256(json.dumps(values).encode()).hexdigest()[:16]
-
-
 def _cursor(commit: ObjectID, place: Place, rules: AccessRules, reading: str = "", skip: int = 0) -> Cursor:
     """All up to `commit`, which stands at `place`, and of the one after it, `reading`, the first `skip` changes."""
     return {
         "commit": commit.decode(), "era": place.era, "position": place.position, "reading": reading, "skip": skip,
-        "rules": _digest(rules),
+        "rules": rules.digest,
     }  # fmt: skip
 
 

@@ -9,13 +9,17 @@ from typing import Any
 from urllib.parse import quote_plus
 
 from primer_core.stages import Operation
+from primer_resources.connectors.dav import DavConnector, DavSettings
 from primer_resources.connectors.drive import DriveConnector, DriveSettings
+from primer_resources.connectors.mediawiki import MediaWikiConnector, MediaWikiSettings
 from primer_resources.connectors.object_store import ObjectStoreConnector, ObjectStoreSettings
 from primer_resources.connectors.tickets import TicketsConnector, TicketsSettings
 from primer_resources.connectors.wiki import WikiConnector, WikiSettings
 from tests.conformance.connector_bench import ConnectorBench, Trait
+from tests.dav_server import MOUNT, DavServer
 from tests.git_history import HistoryRepo
 from tests.git_server import GitHost
+from tests.mediawiki_server import Wiki
 from tests.s3_server import Bucket
 from tests.ticket_server import Tracker, later
 
@@ -40,9 +44,9 @@ class AccessFileBench(ConnectorBench):
 
 
 class PagedServer:
-    """What both servers of pages are told: to fail, or to do something, once so many pages of a listing were asked for."""
+    """What the servers of pages are told: to fail, or to do something, once so many pages of a listing were asked for."""
 
-    def __init__(self, server: Tracker | Bucket) -> None:
+    def __init__(self, server: Tracker | Bucket | DavServer | Wiki) -> None:
         self._server = server
         self._good: int | None = None
         self._then: Callable[[], None] = lambda: None
@@ -66,28 +70,10 @@ class PagedServer:
             self._good -= 1
 
 
-class DriveBench(AccessFileBench):
-    """A folder."""
+class FolderBench(AccessFileBench):
+    """A folder, however it is read."""
 
-    lacks: Mapping[Trait, str] = {
-        Trait.FEED: "a folder tells of no changes",
-        **NO_FEED,
-        Trait.PERMISSION_PAGES: "permissions are one file, read at once",
-        Trait.WEBHOOKS: "a folder sends none",
-        Trait.PAGES: "a folder is read entry by entry; what breaks off is one folder, in test_drive_listing.py",
-        Trait.SERVICE: "the file system answers, not a service",
-        Trait.WAITS: "no service",
-        Trait.TOKENS: "no service",
-        Trait.ZONES: "a file system counts from the epoch",
-    }
-
-    def __init__(self, place: Path) -> None:
-        self.root, self.rules = place / "the drive", place / "drive.access.yaml"
-        self.root.mkdir()
-        self.share(["everyone"])
-
-    def open(self) -> DriveConnector:
-        return DriveConnector(DriveSettings(root=self.root, access_file=self.rules, max_file_mb=3))
+    root: Path
 
     def put(self, path: str, data: bytes) -> None:
         place = self.root / path
@@ -113,10 +99,81 @@ class DriveBench(AccessFileBench):
     def vanish(self) -> None:
         self.root.rename(self.root.with_name("unmounted"))
 
+
+class DriveBench(FolderBench):
+    """A folder."""
+
+    lacks: Mapping[Trait, str] = {
+        Trait.FEED: "a folder tells of no changes",
+        **NO_FEED,
+        Trait.PERMISSION_PAGES: "permissions are one file, read at once",
+        Trait.WEBHOOKS: "a folder sends none",
+        Trait.PAGES: "a folder is read entry by entry; what breaks off is one folder, in test_drive_listing.py",
+        Trait.SERVICE: "the file system answers, not a service",
+        Trait.WAITS: "no service",
+        Trait.TOKENS: "no service",
+        Trait.ZONES: "a file system counts from the epoch",
+    }
+
+    def __init__(self, place: Path) -> None:
+        self.root, self.rules = place / "the drive", place / "drive.access.yaml"
+        self.root.mkdir()
+        self.share(["everyone"])
+
+    def open(self) -> DriveConnector:
+        return DriveConnector(DriveSettings(root=self.root, access_file=self.rules, max_file_mb=3))
+
     def forbid(self, path: str) -> None:
         """A link to nothing cannot be read, by root either; rights are taken away in test_drive_listing.py."""
         self.remove(path)
         (self.root / path).symlink_to("nowhere")
+
+
+class DavBench(FolderBench):
+    """A folder behind a WebDAV server; a page is a collection."""
+
+    lacks: Mapping[Trait, str] = {
+        Trait.FEED: "no feed that every server keeps",
+        **NO_FEED,
+        Trait.PERMISSION_PAGES: "permissions are one file, read at once",
+        Trait.WEBHOOKS: "WebDAV has none",
+    }
+
+    def __init__(self, server: DavServer, place: Path) -> None:
+        self.server, self.root, self.rules, self.secret = server, server.folder, place / "dav.access.yaml", place / "token"
+        self.pages = PagedServer(server)
+        self._tokens = itertools.count(1)
+        self.change_token(known=True)
+        self.share(["everyone"])
+
+    def open(self) -> DavConnector:
+        values = {"root": self.server.root, "access_file": self.rules, "max_file_mb": 3}
+        return DavConnector(DavSettings.model_validate(values), f"file:{self.secret}", self.rules.parent, lambda _: None)
+
+    def break_listing(self, after: int) -> None:
+        self.pages.after(after, lambda: self.trouble(502, {}, FOREVER))
+
+    def between_pages(self, act: Callable[[], None]) -> None:
+        self.pages.after(1, act)
+
+    def loop_pages(self) -> None:
+        """A folder that stands in itself."""
+        (self.root / "loop").mkdir()
+        (self.root / "loop" / "again").symlink_to(self.root / "loop")
+
+    def trouble(self, status: int, headers: Mapping[str, str], times: int) -> None:
+        self.pages.fail(status, headers, times)
+
+    def change_token(self, known: bool) -> None:
+        self.server.token = f"token-{next(self._tokens)}"
+        if known:
+            self.secret.write_text(self.server.token)
+
+    def tell_no_zone(self) -> None:
+        self.server.edit = lambda environ, body: body.replace(b" GMT<", b"<")
+
+    def forbid(self, path: str) -> None:
+        self.server.refused[f"{MOUNT}/{path}"] = 403
 
 
 class WikiBench(AccessFileBench):
@@ -188,6 +245,77 @@ class WikiBench(AccessFileBench):
         self.host.token = f"token-{next(self._tokens)}"
         if known:
             self.secret.write_text(self.host.token)
+
+
+class MediaWikiBench(ConnectorBench):
+    """A MediaWiki whose pages have numbers for titles, with parts of two, asked by a bot with a password."""
+
+    has_sizes = False
+    lacks: Mapping[Trait, str] = {
+        Trait.FOLDERS: "a page has a title, and its document is the HTML of its text; moves are in test_mediawiki.py",
+        Trait.FOLDER_PERMISSIONS: "titles here are numbers; rules for titles with subpages are in test_mediawiki.py",
+        Trait.PERMISSION_PAGES: "permissions are one file, read at once",
+        Trait.RENAMES_TOLD: "numbers do not change here; moves are in test_mediawiki.py",
+        Trait.WEBHOOKS: "MediaWiki sends none",
+        Trait.FORBIDDEN: "a wiki is open or closed as a whole; what an extension closes is in test_mediawiki.py",
+    }
+
+    def __init__(self, wiki: Wiki, place: Path) -> None:
+        self.wiki, self.rules, self.secret = wiki, place / "mediawiki.access.yaml", place / "password"
+        self.pages = PagedServer(wiki)
+        self._tokens = itertools.count(1)
+        self.change_token(known=True)
+        self.share(["everyone"])
+
+    def open(self) -> MediaWikiConnector:
+        values = {"url": self.wiki.url, "access_file": self.rules, "page_size": 2, "max_file_mb": 3}
+        return MediaWikiConnector(MediaWikiSettings.model_validate(values), f"file:{self.secret}", self.rules.parent, lambda _: None)
+
+    share = AccessFileBench.share
+
+    def put(self, path: str, data: bytes) -> None:
+        self.wiki.put(path, data.decode())
+
+    def remove(self, path: str) -> None:
+        self.wiki.remove(path)
+
+    def blank(self) -> None:
+        self._kept, self.wiki.pages = self.wiki.pages, {}
+
+    def unblank(self) -> None:
+        self.wiki.pages = self._kept
+
+    def vanish(self) -> None:
+        self.trouble(404, {}, FOREVER)
+
+    def pass_time(self, span: timedelta) -> None:
+        self.wiki.clock += span
+
+    def expire(self) -> None:
+        """Let so much time pass that the wiki forgets its recent changes."""
+        self.wiki.clock += timedelta(days=91)
+        self.wiki.purge(self.wiki.clock - timedelta(days=90))
+
+    def break_listing(self, after: int) -> None:
+        self.pages.after(after, lambda: self.trouble(502, {}, FOREVER))
+
+    def between_pages(self, act: Callable[[], None]) -> None:
+        self.pages.after(1, act)
+
+    def loop_pages(self) -> None:
+        self.wiki.stuck = True
+
+    def trouble(self, status: int, headers: Mapping[str, str], times: int) -> None:
+        self.pages.fail(status, headers, times)
+
+    def change_token(self, known: bool) -> None:
+        token = f"token-{next(self._tokens)}"
+        self.wiki.bots, self.wiki.sessions = {"Reader@primer": token}, {}
+        if known:
+            self.secret.write_text(f"Reader@primer:{token}")
+
+    def tell_no_zone(self) -> None:
+        self.wiki.suffix = ""
 
 
 class BucketBench(AccessFileBench):

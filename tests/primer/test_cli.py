@@ -163,6 +163,8 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
         (("source", "add", "s3://b", "--type", "object_store", "--groups", "a", "--set", "max_file_mb=0"), "greater than or equal to 1"),
         (("source", "add", "https://git.example/w", "--type", "wiki", "--groups", "a", "--credentials", "hunter2"), "by reference"),
         (("source", "add", "docs", "--groups", "a", "--credentials", "env:X"), "of type drive takes no credentials"),
+        (("source", "add", "https://dav.example/files", "--groups", "a", "--set", "branch=x"), "drive setting branch = 'x' is not valid"),
+        (("source", "add", "https://w.example/api.php", "--type", "wiki"), "nobody could read https://w.example/api.php: give --groups"),
         (("source", "set", "samples", "--set", "max_file_mb=many"), "drive setting max_file_mb = 'many' is not valid"),
     ],
 )
