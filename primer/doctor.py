@@ -47,6 +47,7 @@ def diagnose() -> list[Check]:
         _home,
         _catalog,
         _model,
+        _cache,
         _ocr,
         _instance,
         _sources,
@@ -104,6 +105,11 @@ def _model(workspace: Workspace) -> Iterator[Check]:
     tools = workspace.toolkit.of(workspace.catalog.deployments.live())
     shape = tools.embedder.embed_query("Does the model answer?").shape
     yield Check("model", Severity.OK, f"{tools.embedder.spec.version} answers with {shape[0]} dimensions")
+
+
+def _cache(workspace: Workspace) -> Iterator[Check]:
+    size = workspace.toolkit.of(workspace.catalog.deployments.live()).cache.size()
+    yield Check("embedding cache", Severity.OK, f"{size.vectors} vectors, {size.bytes / 2**20:.1f} MiB")
 
 
 def _ocr(workspace: Workspace) -> Iterator[Check]:

@@ -9,6 +9,7 @@ import dagster as dg
 from primer_assets.grid_asset import grid_asset
 from primer_assets.stage_run import Checkpoint, StageRun, Tally, plain_errors
 from primer_assets.writing import PlannedWrite, plans_in_hand
+from primer_core.failures import SystemFault
 from primer_core.ids import content_hash
 from primer_core.stages import Operation
 from primer_resources.catalog.catalog import Catalog
@@ -111,7 +112,8 @@ def _flip_of(write: PlannedWrite, old: Mapping[str, int]) -> Flip:
 
 
 def _purge(run: StageRun, buckets: Sequence[str], tally: Tally, checkpoint: Checkpoint) -> None:
-    """Delete rows that have been dead for the grace, in both indexes; only then mark them, so a crash repeats the deletes."""
+    """Delete rows that have been dead for the grace, in both indexes, and look that they are gone; only then mark them, so a crash repeats
+    the deletes. Raises SystemFault for rows that an index still has: a delete that matches nothing says nothing."""
     grace = run.settings.purge_grace
     while due := run.catalog.generations.due(run.version.name, buckets, grace, PURGES_A_COMMIT):
         run.tools.vectors.delete([purge.row_id for purge in due])
@@ -119,8 +121,15 @@ def _purge(run: StageRun, buckets: Sequence[str], tally: Tally, checkpoint: Chec
         by_bucket: dict[str, list[str]] = defaultdict(list)
         for purge in due:
             by_bucket[purge.bucket].append(purge.row_id)
+        left = run.tools.vectors.present([purge.row_id for purge in due])
         for bucket, row_ids in by_bucket.items():
             run.tools.keywords.delete(bucket, row_ids)
-        run.catalog.generations.purged(run.version.name, due)
-        tally.counts["purged"] += len(due)
+            left |= run.tools.keywords.present(bucket, row_ids)
+        gone = [purge for purge in due if purge.row_id not in left]
+        run.catalog.generations.purged(run.version.name, gone)
+        tally.counts["purged"] += len(gone)
+        if left:
+            raise SystemFault(
+                f"{len(left)} rows are still in an index after they were deleted, such as {min(left)}; `primer reconcile` tells in which"
+            )
     run.catalog.generations.forget_purges(grace)

@@ -63,6 +63,10 @@ class VectorIndex(Protocol):
         """Best hits first, on a handle refreshed in this call."""
         ...
 
+    def present(self, row_ids: Sequence[str]) -> set[str]:
+        """Those of these rows that are there, looked for on a handle refreshed in this call."""
+        ...
+
     def row_ids(self) -> Iterator[str]:
         """All row ids, streamed, unordered."""
         ...
@@ -85,6 +89,10 @@ class KeywordIndex(Protocol):
 
     def search(self, text: str, scope: Scope, limit: int) -> list[Hit]:
         """Best hits first over all shards, on searchers reloaded in this call. Any string is a query; none raises."""
+        ...
+
+    def present(self, bucket: str, row_ids: Sequence[str]) -> set[str]:
+        """Those of these rows that are in the bucket's shard, looked for on a searcher reloaded in this call."""
         ...
 
     def row_ids(self, buckets: Iterable[str] | None = None) -> Iterator[str]:

@@ -65,6 +65,9 @@ class MemoryIndex:
         assert len(seen) < limit
         return [Hit(row.row_id, row.chunk_id, row.added_gen, row.doc_id, 1.0) for row in seen]
 
+    def present(self, *bucket_and_ids: Any) -> set[str]:
+        return set(bucket_and_ids[-1]) & self.rows.keys()
+
     def row_ids(self, _buckets: Iterable[str] | None = None) -> Iterator[str]:
         yield from list(self.rows)
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from email.utils import format_datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -34,6 +34,8 @@ class Tracker:
     requests: list[str] = field(default_factory=list)
     suffix: str = "Z"
     """What the tracker writes behind its times; "" is a time without a zone."""
+    zone: tzinfo | None = None
+    """Where the tracker's clock hangs: it writes local times with their offset."""
 
     def put(self, number: int, body: str, title: str | None = None, at: datetime | None = None, **fields: Any) -> None:
         """Open a ticket or change it, now or at another time."""
@@ -72,7 +74,7 @@ class Tracker:
 
     def _written(self, value: Any) -> Any:
         if isinstance(value, datetime):
-            return value.strftime("%Y-%m-%dT%H:%M:%S") + self.suffix
+            return value.strftime("%Y-%m-%dT%H:%M:%S") + self.suffix if self.zone is None else value.astimezone(self.zone).isoformat()
         if isinstance(value, dict):
             return {name: self._written(each) for name, each in value.items()}
         return [self._written(each) for each in value] if isinstance(value, list) else value

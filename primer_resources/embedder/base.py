@@ -1,6 +1,7 @@
 """The embedder and embedding cache ports."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
@@ -31,6 +32,14 @@ class Embedder(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class CacheSize:
+    """How much a cache holds: vectors (repeats counted) and bytes of its files."""
+
+    vectors: int
+    bytes: int
+
+
 class EmbeddingCache(Protocol):
     """Vectors by key (ids.embedding_key), for one model."""
 
@@ -44,6 +53,10 @@ class EmbeddingCache(Protocol):
 
     def put(self, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors. Repeating a key is harmless."""
+        ...
+
+    def size(self) -> CacheSize:
+        """How much is held."""
         ...
 
     def upkeep(self, now: datetime) -> UpkeepResult:

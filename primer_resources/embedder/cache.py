@@ -1,7 +1,6 @@
 """The embedding cache on LanceDB: one table a model. Imports lancedb, so it is imported inside steps only."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -12,21 +11,13 @@ from lancedb.table import Table
 
 from primer_core.failures import PrimerError
 from primer_core.upkeep import UpkeepResult
-from primer_resources.embedder.base import Vector
+from primer_resources.embedder.base import CacheSize, Vector
 from primer_resources.lance_tables import ScalarIndex, StampedTable, short_name, slices, sql_list
 
 LOOKUP_KEYS = 1_000
 """Keys a look-up: the IN list of one query."""
 INDEX_FROM_ROWS = 10_000
 """Where the BTREE on the key begins to pay: at 50,000 keys it took a look-up of 1,000 from 45 to 8 ms."""
-
-
-@dataclass(frozen=True, slots=True)
-class CacheSize:
-    """How much a cache holds: vectors (repeats counted) and bytes of its files."""
-
-    vectors: int
-    bytes: int
 
 
 def _schema(dims: int) -> pa.Schema:

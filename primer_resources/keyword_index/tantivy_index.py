@@ -104,6 +104,13 @@ class TantivyKeywordIndex:
         stored = searcher.doc(address)
         return Hit(stored["row_id"][0], stored["chunk_id"][0], stored["added_gen"][0], stored["doc_id"][0], score)
 
+    def present(self, bucket: str, row_ids: Sequence[str]) -> set[str]:
+        """Those of these rows that are in the bucket's shard, at its newest commit."""
+        searcher = self._searcher(bucket)
+        if searcher is None:
+            return set()
+        return {row_id for row_id in row_ids if searcher.search(Query.term_query(self._schema, "row_id", row_id), 1, count=False).hits}
+
     def row_ids(self, buckets: Iterable[str] | None = None) -> Iterator[str]:
         """All row ids of the given buckets (all when None), streamed in pages, each shard as of one moment."""
         for bucket in self.buckets() if buckets is None else buckets:

@@ -18,12 +18,14 @@ from primer_core.recipe import EmbeddingSpec
 from primer_core.upkeep import UpkeepResult
 from primer_resources.embedder.base import Vector
 from primer_resources.index_base import Hit, IndexRow, Scope
-from primer_resources.lance_tables import ScalarIndex, StampedTable, sql_list, sql_text
+from primer_resources.lance_tables import ScalarIndex, StampedTable, slices, sql_list, sql_text
 
 MERGE_ROWS = 5_000
 """Rows a commit: 17,500 rows/s at 10,000, 12,900 at 1,000, 5,900 at 100; larger slices only hold more memory."""
 LISTED_IDS = 10_000
 """Ids a batch of `row_ids`."""
+LOOKED_UP_IDS = 1_000
+"""Ids a look-up: the IN list of one query."""
 KEY_INDEX_FROM_ROWS = 200_000
 """Where the BTREE on row_id begins to pay. Below it a merge that scans is as fast, and by the primary key it keeps two writers of
 one row apart, which the indexed merge of Lance 13 does not (lance issues 4585 and 8949)."""
@@ -180,6 +182,18 @@ class LanceVectorIndex:
         found = query.to_arrow().to_pylist()
         hits = [Hit(row["row_id"], row["chunk_id"], row["added_gen"], row["doc_id"], 1.0 - row["_distance"]) for row in found]
         return sorted(hits, key=lambda hit: (-hit.score, hit.row_id))
+
+    def present(self, row_ids: Sequence[str]) -> set[str]:
+        """Those of these rows that are there, at the newest version."""
+        found: set[str] = set()
+        for part in slices(dict.fromkeys(row_ids), LOOKED_UP_IDS):
+            found.update(self._table.read(partial(self._present, part)) or ())
+        return found
+
+    @staticmethod
+    def _present(part: Sequence[str], table: Table) -> list[str]:
+        ids = table.search().where(f"row_id IN ({sql_list(part)})").select(["row_id"]).to_arrow().column("row_id").to_pylist()
+        return [str(row_id) for row_id in ids]
 
     def row_ids(self) -> Iterator[str]:
         """All row ids of one version of the table, streamed; the id column is all that is read."""

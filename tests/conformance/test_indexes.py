@@ -54,6 +54,8 @@ class Index(Protocol):
     def delete(self, row_ids: Sequence[str]) -> None: ...
     def found(self, scope: Scope, limit: int = EVERYTHING) -> list[str]: ...
     def row_ids(self) -> list[str]: ...
+
+    def present(self, row_ids: Sequence[str]) -> set[str]: ...
     def compact(self) -> None: ...
 
 
@@ -76,6 +78,9 @@ class Vectors:
 
     def row_ids(self) -> list[str]:
         return list(self._index.row_ids())
+
+    def present(self, row_ids: Sequence[str]) -> set[str]:
+        return self._index.present(row_ids)
 
     def compact(self) -> None:
         """Wear the table until upkeep is due, and let it run."""
@@ -115,6 +120,13 @@ class Keywords:
 
     def row_ids(self) -> list[str]:
         return list(self._index.row_ids())
+
+    def present(self, row_ids: Sequence[str]) -> set[str]:
+        return {
+            found
+            for bucket in self._buckets
+            for found in self._index.present(bucket, [each for each in row_ids if self._bucket(each) == bucket])
+        }
 
     def compact(self) -> None:
         """Write enough small segments for a merge, and wait for it."""
@@ -202,6 +214,15 @@ def test_deleted_rows_are_gone_and_only_they(index: Index) -> None:
     index.delete(["0f3a:1", "0f3a_b:1", QUOTED, "unknown"])
     assert sorted(index.row_ids()) == ["0F3A:1", "0f3a-b:1", "0f3a:11"]
     assert sorted(index.found(scope("a"))) == ["0F3A:1", "0f3a-b:1", "0f3a:11"]
+
+
+def test_rows_are_looked_up_by_id_and_a_deleted_one_is_not_found(index: Index) -> None:
+    assert index.present(["1", "2"]) == set()
+    index.write([row("1", ["a"]), row("2", ["b"]), row("0f3a-b_c:1", ["a"])])
+    assert index.present(["1", "0f3a-b_c:1", "0f3a", "nothing", "1"]) == {"1", "0f3a-b_c:1"}
+    index.delete(["1"])
+    assert index.present(["1", "2"]) == {"2"}
+    assert index.present([]) == set()
 
 
 def test_a_deleted_row_can_come_back(index: Index) -> None:

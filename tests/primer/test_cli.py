@@ -138,6 +138,8 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
     checks = json.loads(done.stdout)
     assert done.returncode == 0, checks
     assert not [check for check in checks if check["severity"] == "error"]
+    (cache,) = (check["message"] for check in checks if check["name"] == "embedding cache")
+    assert int(cache.split()[0]) > 0
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,26 @@ def test_a_feed_that_comes_back_to_a_cursor_ends_in_a_listing_and_not_in_a_loop(
     assert bench.living() == contents(source)
 
 
+def test_a_feed_that_stays_at_one_cursor_ends_in_a_listing_too(bench: Bench, source: ScriptedSource) -> None:
+    for number in range(6):
+        source.put(f"n{number}.txt", b"%d" % number)
+    source.next_cursor = lambda _place: 4
+    assert "came back to a cursor" in (bench.sync(source).why_listed or "")
+    assert bench.living() == contents(source)
+
+
+def test_a_feed_without_an_end_is_left_after_so_many_pieces_and_gone_on_with_later(
+    bench: Bench, source: ScriptedSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("primer_assets.source_feed.MOST_PAGES", 2)
+    for number in range(9):
+        source.put(f"n{number}.txt", b"%d" % number)
+    for at in (8, 12, 13):
+        assert bench.sync(source).why_listed is None
+        assert bench.world.catalog.sources.get(SOURCE).cursor == {"at": at}
+    assert bench.living() == contents(source)
+
+
 def test_a_source_with_a_feed_is_listed_in_full_once_the_interval_has_passed(bench: Bench, source: ScriptedSource) -> None:
     del source.items["a.txt"]  # no event
     bench.sync(source)

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -169,6 +170,22 @@ def test_a_tracker_in_another_zone_is_read_at_the_right_moment(tracker: Tracker)
     item = next(iter(open_tickets(tracker).list()))
     assert item.version == "2026-06-01T06:30:00+00:00"
     assert item.modified_ns == 1780295400 * 10**9
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "Asia/Kolkata", "America/St_Johns"])
+def test_an_hour_that_a_clock_has_twice_is_neither_skipped_nor_repeated(tracker: Tracker, zone: str) -> None:
+    tracker.zone, tracker.clock = ZoneInfo(zone), datetime(2025, 10, 25, 23, 40, tzinfo=UTC)
+    tracker.put(1, "Before the clocks go back.")
+    connector = open_tickets(tracker)
+    cursor = cursor_of(connector)
+    seen: list[str] = []
+    for number in range(2, 12):  # every 30 minutes, over 01:00 UTC, when 02:00 to 03:00 comes a second time in Berlin
+        later(tracker, 1800)
+        tracker.put(number, "Half an hour later.")
+        later(tracker, 60)
+        paths, cursor = told(connector, cursor)
+        seen.extend(paths)
+    assert [path for path in seen if path != "1"] == [str(number) for number in range(2, 12)]
 
 
 def test_a_time_without_a_zone_stops_the_sync_and_is_named(tracker: Tracker) -> None:

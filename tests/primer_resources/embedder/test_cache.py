@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from primer_core.failures import PrimerError
-from primer_resources.embedder.base import Vector
-from primer_resources.embedder.cache import LOOKUP_KEYS, CacheSize, LanceEmbeddingCache
+from primer_resources.embedder.base import CacheSize, Vector
+from primer_resources.embedder.cache import LOOKUP_KEYS, LanceEmbeddingCache
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
