@@ -228,7 +228,7 @@ class TicketsConnector:
 
     def _pages(self, path: str) -> Iterator[Answer]:
         answer = self._client.get(path, {"per_page": self.settings.page_size})
-        seen = set()
+        seen = set[str]()
         while True:
             if not isinstance(answer.content, list):
                 raise SystemFault(f"{self.settings.url}/{path} answered with no list; see that `url` is right")
