@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, or_, select, tuple_, union, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, exists, or_, select, tuple_, union, update
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.lanes import Lane
@@ -16,7 +16,7 @@ from primer_core.stages import Operation, State
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import Left, lock_documents, slices
 from primer_resources.catalog.jobs import Job, Jobs, NewJob
-from primer_resources.catalog.schema import LIVE_STATES, canonicals, contents, documents, in_states, index_state, jobs
+from primer_resources.catalog.schema import LIVE_STATES, canonicals, contents, documents, in_states, index_state, jobs, parsed
 from primer_resources.catalog.upsert import insert_or_update
 
 
@@ -130,11 +130,12 @@ class Copies:
         self._make_rows(connection, row.doc_id, index_versions)
 
     def _make_rows(self, connection: Connection, doc_id: str, index_versions: Sequence[str]) -> None:
-        """The whole way for a document as it is; what was made of its content before is found in the stores."""
-        lane = contents.c.lane.label("content_lane")
+        """The whole way for a document as it is; what was made of its content before is found in the stores, without the slow lane."""
+        is_parsed = exists().where(parsed.c.content_hash == documents.c.content_hash, parsed.c.reason.is_(None))
+        lane = case((is_parsed, Lane.FAST.value), else_=contents.c.lane).label("job_lane")
         with_lane = select(documents, lane).join(contents, contents.c.content_hash == documents.c.content_hash)
         row = connection.execute(with_lane.where(documents.c.doc_id == doc_id)).one()
-        self._jobs.add(connection, [self._job(row, Lane(row.content_lane), Operation.UPSERT)], index_versions)
+        self._jobs.add(connection, [self._job(row, Lane(row.job_lane), Operation.UPSERT)], index_versions)
 
     def _job(self, row: Row[Any], lane: Lane, operation: Operation) -> NewJob:
         return NewJob(row.doc_id, row.source_id, row.source_version, row.content_hash, row.bucket, lane, operation, self._db.clock.now())

@@ -221,6 +221,24 @@ def test_a_search_sees_a_copy_as_it_was_when_the_search_began(bench: CopiesBench
     assert search() == [(copy, "alpha")], "it took over meanwhile"
 
 
+def test_a_copy_that_goes_from_one_content_to_another_is_never_shown_with_both(bench: CopiesBench) -> None:
+    bench.put("north", "hr/a.md", "alpha")
+    bench.put("north", "hr/b.md", "beta")
+    bench.put("south", "all/c.md", "alpha")
+    settle(bench)
+    copy = bench.row("south", "all/c.md").doc_id
+    searches: list[Callable[[], list[tuple[str, str]]]] = []
+    bench.put("south", "all/c.md", "beta")
+    bench.sync("south")
+    for _ in range(3):
+        searches.append(bench.begin("everyone"))
+        bench.sweep(checkpoint=lambda _name: searches.append(bench.begin("everyone")))
+        for search in searches:
+            assert search() in ([(copy, "alpha")], [(copy, "beta")], []), "only the rows of one content are its rows at one time"
+    assert searches[0]() == [(copy, "alpha")]
+    assert bench.begin("everyone")() == [(copy, "beta")]
+
+
 def test_a_canonical_document_that_changes_shows_nobody_its_new_content_through_a_copy(bench: CopiesBench) -> None:
     bench.put("north", "hr/a.md", "alpha")
     bench.put("south", "all/b.md", "alpha")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from primer.workspace import Workspace
+from primer_resources.catalog.lookup import DocumentStatus
 from primer_resources.settings import load_settings
 from tests.deployment import Deployment, primer, workspace
 
@@ -269,6 +270,46 @@ def test_both_indexes_hold_the_scope_of_the_document(place: Deployment) -> None:
     ):
         assert len(tools.vectors.search(vector, scope, 10)) == found
         assert len(tools.keywords.search("ferry", scope, 10)) == found
+
+
+def test_equal_files_are_parsed_and_embedded_once_and_a_copy_takes_over_at_no_cost(place: Deployment) -> None:
+    from primer_core.ids import acl_id
+    from primer_resources.index_base import Scope
+
+    catalog, tenant, hr = place.workspace.catalog, place.workspace.settings.tenant, f"{place.name}-hr"
+    (place.folder.parent / "docs.access.yaml").write_text(f"groups: [{place.name}]\nfolders:\n  HR: [{hr}]\n")
+    for path in ("HR/plan.md", "open/plan.md"):
+        place.write(path, "# Plan\n\nThe funicular is to be rebuilt in May.\n\n## Cost\n\nThe funicular costs nine crowns.")
+    first = place.sync().counts
+    assert (first["new"], first["indexed"], first["parsed"]) == (2, 2, 1)
+    assert first["embedded"] == first["chunks_new"] > 0
+    for groups, path in (((place.name,), "open/plan.md"), ((hr,), "HR/plan.md")):
+        assert {hit.path for hit in place.search("funicular", groups)} == {path}
+    tools = place.workspace.toolkit.of(catalog.deployments.live())
+    for scope in ("", "HR"):
+        seen = Scope(tenant, frozenset({acl_id(tenant, place.name, scope)}))
+        assert len(tools.vectors.search(tools.embedder.embed_query("funicular"), seen, 50)) == first["chunks_new"]
+        assert len(tools.keywords.search("funicular", seen, 50)) == first["chunks_new"]
+
+    def status(path: str) -> DocumentStatus:
+        (doc_id,) = catalog.lookup.find_document(f"{place.name}/{path}")
+        return catalog.lookup.status(doc_id, catalog.deployments.live().name)
+
+    copies = {path: status(path).copy_of for path in ("HR/plan.md", "open/plan.md")}
+    (canonical,) = (path for path, copy_of in copies.items() if copy_of is None)
+    (copy,) = copies.keys() - {canonical}
+    assert copies[copy] == f"{place.name}/{canonical}"
+    assert status(copy).chunks == first["chunks_new"]
+    (place.folder / canonical).unlink()
+    after = place.sync().counts
+    assert (after["deleted"], after["parsed"], after["embedded"], after["chunks_new"]) == (1, 0, 0, first["chunks_new"])
+    left = (place.name,) if copy.startswith("open") else (hr,)
+    assert {hit.path for hit in place.search("funicular", left)} == {copy}
+    assert place.search("funicular", tuple({place.name, hr} - set(left))) == []
+    (place.folder / copy).unlink()
+    place.sync()
+    assert place.search("funicular", (place.name, hr)) == []
+    assert place.reconcile().agrees
 
 
 def test_a_removed_source_leaves_nothing_to_find_and_can_come_back(place: Deployment) -> None:
