@@ -17,7 +17,7 @@ from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import Left, lock_documents, slices
 from primer_resources.catalog.jobs import Job, Jobs, NewJob
 from primer_resources.catalog.schema import LIVE_STATES, canonicals, contents, documents, in_states, index_state, jobs, parsed
-from primer_resources.catalog.upsert import insert_or_update
+from primer_resources.catalog.upsert import insert_if_absent, insert_or_update
 
 
 class Content(NamedTuple):
@@ -84,11 +84,13 @@ class Copies:
         The first document becomes canonical and goes its own way; any other is linked, and the canonical rows are to carry its ACL id.
         """
         row = connection.execute(select(documents.c.tenant_id, documents.c.library).where(documents.c.doc_id == doc_id)).one()
-        mine = _is(Content(row.tenant_id, row.library, content_hash))
+        content = Content(row.tenant_id, row.library, content_hash)
+        # The transaction may have settled the content meanwhile, and forgotten it when its last document went.
+        connection.execute(insert_if_absent(self._db, canonicals), {**content._asdict(), "doc_id": doc_id})
         free = or_(canonicals.c.doc_id.is_(None), canonicals.c.doc_id == doc_id)
-        if connection.execute(update(canonicals).where(mine, free).values(doc_id=doc_id)).rowcount == 1:
+        if connection.execute(update(canonicals).where(_is(content), free).values(doc_id=doc_id)).rowcount == 1:
             return Operation.UPSERT
-        leading: str = connection.execute(select(canonicals.c.doc_id).where(mine)).scalar_one()
+        leading: str = connection.execute(select(canonicals.c.doc_id).where(_is(content))).scalar_one()
         connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(canonical_doc_id=leading))
         self.rewrite(connection, leading, index_versions)
         return Operation.COPY

@@ -140,7 +140,7 @@ class GateLookup:
     def _owners(self, connection: Connection, index_version: str, doc_ids: Collection[str], groups: Collection[str]) -> Iterable[Owner]:
         allowed = set(groups)
         statement = (
-            select(*_DOCUMENT, *_STATE, documents.c.acl_error, documents.c.deleted_at, acls.c.allow_groups, acls.c.readable)
+            select(*_OWNER)
             .join(index_state, index_state.c.doc_id == documents.c.doc_id)
             .outerjoin(acls, acls.c.acl_id == documents.c.acl_id)
             .where(index_state.c.index_version == index_version)
@@ -211,6 +211,16 @@ _STATE: Sequence[ColumnElement[Any]] = [
         "is_copy",
         "previous_is_copy",
     )
+]
+
+
+_OWNER: Sequence[ColumnElement[Any]] = [
+    *_DOCUMENT,
+    *_STATE,
+    documents.c.acl_error,
+    documents.c.deleted_at,
+    acls.c.allow_groups,
+    acls.c.readable,
 ]
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import Connection, Row, and_, delete, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, literal, select, update
 
 from primer_core.failures import LeaseLost
 from primer_core.ids import row_id
@@ -367,7 +367,7 @@ class Generations:
             return connection.execute(delete(purges_due).where(purges_due.c.done_at < over)).rowcount
 
 
-_STATE_COLUMNS = (
+_STATE_COLUMNS: Sequence[ColumnElement[Any]] = (
     index_state.c.doc_id,
     index_state.c.claimed_generation,
     index_state.c.manifest,

@@ -188,14 +188,25 @@ def test_a_document_with_rows_of_its_own_becomes_a_copy_in_one_step(bench: Copie
 
 
 def test_a_content_is_found_once_while_a_document_that_left_it_still_has_its_rows(bench: CopiesBench) -> None:
+    bench.share("south", "board", "board")
     bench.put("north", "hr/a.md", "alpha")
-    bench.put("south", "all/b.md", "alpha")
+    settle(bench, "north")
+    for path in ("all/b.md", "board/c.md"):
+        bench.put("south", path, "alpha")
     settle(bench)
     bench.put("north", "hr/a.md", "spoilt")
     settle(bench)
     assert bench.row("north", "hr/a.md").status == "dead_letter"
-    assert bench.found("everyone") == {("south/all/b.md", "alpha")}
     assert bench.found("hr") == {("north/hr/a.md", "alpha")}, "what could not be parsed leaves what was there before"
+    assert bench.found("everyone") == {("south/all/b.md", "alpha")}
+    assert bench.found("board") == {("south/board/c.md", "alpha")}
+    bench.put("north", "hr/a.md", "alpha")
+    bench.sync("north")
+    bench.sweep()
+    search = bench.begin("hr")
+    bench.drain()
+    assert search() == [(bench.row("north", "hr/a.md").doc_id, "alpha")], "its own rows, and not yet those that stand for it now"
+    assert bench.found("hr") == {("north/hr/a.md", "alpha")}
 
 
 def test_a_search_sees_a_copy_as_it_was_when_the_search_began(bench: CopiesBench) -> None:
@@ -276,6 +287,16 @@ def test_a_retry_of_the_canonical_document_brings_its_dead_copies_back(bench: Co
     bench.catalog.jobs.retry([each.job_id for each in bench.catalog.lookup.dead_letters() if each.path == "hr/a.md"])
     settle(bench)
     assert {row.status for row in bench.living()} == {"indexed"}
+
+
+def test_a_content_that_goes_and_comes_in_one_piece_of_a_feed_is_led_by_who_has_it_now(bench: CopiesBench) -> None:
+    bench.put("south", "all/a.md", "alpha")
+    bench.put("south", "all/b.md", "beta")
+    settle(bench)
+    bench.sources["south"].remove("all/a.md")
+    bench.put("south", "all/b.md", "alpha")
+    settle(bench, "south")
+    assert bench.found("everyone") == {("south/all/b.md", "alpha")}
 
 
 def test_a_rename_of_a_copy_or_of_the_canonical_document_moves_only_its_name(bench: CopiesBench) -> None:

@@ -25,12 +25,14 @@ steps = st.lists(
         st.tuples(st.just("remove"), names, st.sampled_from(PATHS), st.none()),
         st.tuples(st.just("rename"), names, st.sampled_from(PATHS), st.sampled_from(PATHS)),
         st.tuples(st.just("share"), names, st.sampled_from("ab"), st.sampled_from([(), ("red",), ("blue",), GROUPS, None])),
+        st.tuples(st.just("sync"), names, st.none(), st.booleans()),
+        st.tuples(st.just("sync"), names, st.none(), st.booleans()),
         st.tuples(st.just("sweep"), st.none(), st.none(), st.none()),
         st.tuples(st.just("kill"), st.none(), st.sampled_from(BOUNDARIES), st.integers(1, 2)),
         st.tuples(st.just("meanwhile"), names, st.sampled_from(BOUNDARIES), st.integers(1, 2)),
         st.tuples(st.just("mend"), st.none(), st.none(), st.none()),
     ),
-    max_size=24,
+    max_size=30,
 )
 
 
@@ -48,7 +50,7 @@ class Story:
         self.begun: dict[str, Callable[[], list[tuple[str, str]]]] = {}
 
     def tell(self, kind: str, name: str, what: str, value: object) -> None:
-        """One step of the story; what its source holds is synced at once."""
+        """One step of the story."""
         if kind == "sweep":
             self.bench.sweep(checkpoint=lambda _name: self.look())
         elif kind == "kill":
@@ -58,10 +60,10 @@ class Story:
         elif kind == "mend":
             self.bench.is_mended = True
             self.bench.catalog.jobs.retry([letter.job_id for letter in self.bench.catalog.lookup.dead_letters()])
+        elif kind == "sync":
+            self.bench.sync(name, full=bool(value))
         else:
             self.change(kind, name, what, value)
-            if value != TEXTS[1]:  # some changes wait for a sync in the midst of a sweep, or for the next one's feed
-                self.bench.sync(name)
         assert self.bench.broken_links() == []
         self.look()
 
