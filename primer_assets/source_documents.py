@@ -9,6 +9,7 @@ from primer_assets.partitions import SOURCES
 from primer_assets.source_feed import FeedSync
 from primer_assets.source_turn import take_turn
 from primer_assets.stage_run import plain_errors
+from primer_core.delete_guard import Verdict
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.connectors.registry import Connectors
@@ -62,7 +63,8 @@ def source_documents(
                 catalog.sources.finish(source.source_id, epoch, None, str(error))
                 raise
         hidden = [f"documents are hidden, since their permissions cannot be read: {error}" for error in sorted(sync.hiding)]
-        problems = [*hidden, *sync.problems][:SHOWN_PROBLEMS]
+        undecided = turn.decision.reasons if turn.decision is not None and turn.decision.verdict is Verdict.REFUSE else ()
+        problems = [*undecided, *hidden, *sync.problems][:SHOWN_PROBLEMS]
         catalog.sources.finish(source.source_id, epoch, began_at, "; ".join(problems) or None, turn.listed)
         metadata: dict[str, dg.MetadataValue] = {name: dg.MetadataValue.int(value) for name, value in sync.report.to_json().items()}
         metadata["learned_by"] = dg.MetadataValue.text("change feed" if turn.why_listed is None else f"full listing: {turn.why_listed}")

@@ -185,7 +185,7 @@ class FeedSync(SourceSync):
     def _delete_gone(self, connection: Connection, settled: _Settled) -> None:
         told = {doc_id: Deletion(change.order, change.event_time) for doc_id, (_, change) in settled.gone.items()}
         documents = [document for document, _ in settled.gone.values()]
-        self.report.deleted += delete_documents(self.catalog, connection, self.source, documents, self.versions, None, told)
+        self.report.deleted += delete_documents(self.catalog, connection, self.source, documents, self.versions, told)
 
     def _keep(self, connection: Connection, item: ListedItem, document: KnownDocument) -> None:
         """The content stays; place and permissions follow."""
@@ -196,8 +196,8 @@ class FeedSync(SourceSync):
         granted = self._is_granted_anew(item, document)
         if granted:
             self._grant(connection, item.access, document)
-        else:
-            self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
+        elif document.missing_scan is not None:
+            self.catalog.documents.mark_present(connection, [document.doc_id])
         self._count_kept(item, granted)
 
 

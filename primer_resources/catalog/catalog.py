@@ -4,6 +4,7 @@ from datetime import datetime
 from random import Random
 
 from primer_core.retry import RetryPolicy
+from primer_resources.catalog.access import AccessLookup
 from primer_resources.catalog.acls import Acls
 from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
@@ -11,6 +12,7 @@ from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
 from primer_resources.catalog.gate import GateLookup
 from primer_resources.catalog.generations import Generations
+from primer_resources.catalog.held_deletes import HeldDeletes
 from primer_resources.catalog.holders import Holders
 from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
@@ -30,7 +32,9 @@ class Catalog:
         self.deployments = Deployments(self.database)
         self.sources = Sources(self.database)
         self.acls = Acls(self.database)
+        self.access = AccessLookup(self.database)
         self.documents = Documents(self.database)
+        self.held_deletes = HeldDeletes(self.database)
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
         self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
