@@ -5,9 +5,8 @@ which documents vanished and may stand there under a new path. Memory stays flat
 a document that stands as it stood.
 """
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import islice
 from types import MappingProxyType
@@ -19,7 +18,7 @@ from primer_assets.source_reading import Read, Reading
 from primer_core import ids
 from primer_core.buckets import bucket_of
 from primer_core.delete_guard import DeleteDecision, Verdict, decide_deletes, vanishing_digest
-from primer_core.failures import Reason, SystemFault
+from primer_core.failures import SystemFault
 from primer_core.lanes import FastLane, Lane
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.source_time import from_ns
@@ -33,6 +32,7 @@ from primer_resources.catalog.held_deletes import HeldState
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import Access, Connector, Cursor, ListedItem
+from primer_resources.connectors.frozen import to_line, unspool
 from primer_resources.containers.expander import Expander
 from primer_resources.document_store import DocumentStore
 from primer_resources.scratch import Scratch
@@ -67,10 +67,12 @@ class SourceSync:
     notices: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     cursor: Cursor | None = None
+    vanished_digest: str | None = None
     _acls: dict[str, AclRow] = field(default_factory=dict)
     _changed_acls: set[str] = field(default_factory=set)
     _seen: SeenIds = field(init=False)
     hiding: set[str] = field(default_factory=set)
+    open_reading: Callable[..., Reading] = Reading
 
     def run(self) -> DeleteDecision:
         """List, settle, delete. Returns what was decided on the documents that the listing no longer showed.
@@ -84,12 +86,12 @@ class SourceSync:
             if listing is None:
                 raise SystemFault(f"source {source}: its connector gave no listing at all; nothing is known of its documents")
             self._seen = SeenIds(work / "seen")
-            reading = Reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
+            reading = self.open_reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
             for batch in _batches(listing, LISTED_A_BATCH):
                 self._settle_known(batch, spool, reading)
             missing = self._seen.missing_of(self.catalog.documents.living_ids(source, IDS_A_PAGE))
             spool.seek(0)
-            for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
+            for batch in _batches(unspool(spool), FETCHED_A_BATCH):
                 self._settle_new(batch, reading, missing)
             self.problems, self.skipped, self.cursor = listing.problems, listing.skipped, listing.cursor
             self.notices = (*listing.notices, *reading.notices)
@@ -106,7 +108,7 @@ class SourceSync:
         for item in batch:
             document = known.get(item.path)
             if document is None:
-                spool.write(json.dumps(asdict(item)) + "\n")
+                spool.write(to_line(item))
             elif self._must_read(item, document):
                 to_read.append(item)
             else:
@@ -116,7 +118,8 @@ class SourceSync:
             reads = reading.read_all(part, known)
             self._settle_reads(reads, known)
             # What was not taken apart to the end has the members that it had, under the permissions that now hold.
-            self._settle_shown((), (), [read.item for read in reads if not read.is_taken_apart])
+            taken_apart = {read.item.path for read in reads if read.is_taken_apart}
+            self._settle_shown((), (), [item for item in part if item.path not in taken_apart])
 
     def _settle_shown(
         self,
@@ -306,6 +309,7 @@ class SourceSync:
     def _settle_vanished(self, missing: MissingIds) -> DeleteDecision:
         """Deletes, under the guard: the listing proves absence only when it is complete, and much absence only when it says so twice."""
         source, count, digest = self.source.source_id, len(missing), vanishing_digest(missing)
+        self.vanished_digest = digest
         decided = self.catalog.held_deletes.find(source, digest)
         decision = decide_deletes(
             known=missing.known,
@@ -425,14 +429,6 @@ def delete_documents(
                 catalog.jobs.add(connection, [job], versions)
     catalog.copies.settle(connection, locked, versions)
     return len(went)
-
-
-def _unspool(spool: TextIO) -> Iterator[ListedItem]:
-    for line in spool:
-        values = json.loads(line)
-        access = Access(**(values.pop("access") | {"groups": tuple(json.loads(line)["access"]["groups"])}))
-        fault = values.pop("fault")
-        yield replace(ListedItem(access=access, **values), fault=None if fault is None else Reason(fault))
 
 
 def _batches(items: Iterable[ListedItem], size: int) -> Iterator[list[ListedItem]]:

@@ -18,6 +18,7 @@ from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.parses import Parses
+from primer_resources.catalog.plan_figures import PlanFigures
 from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
@@ -28,7 +29,7 @@ class Catalog:
     """All that Primer knows about documents, by repository."""
 
     def __init__(self, url: str, clock: Clock, random: Random, policy: RetryPolicy | None = None) -> None:
-        self.database = Database(url, clock)
+        self.database = self._open(url, clock)
         self.deployments = Deployments(self.database)
         self.sources = Sources(self.database)
         self.acls = Acls(self.database)
@@ -38,6 +39,7 @@ class Catalog:
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
         self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
+        self.plan_figures = PlanFigures(self.database)
         self.reviews = Reviews(self.database, self.jobs)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)
@@ -45,6 +47,10 @@ class Catalog:
         self.lookup = Lookup(self.database)
         self.gate = GateLookup(self.database)
         self.pulses = Pulses(self.database, self.sources)
+
+    @staticmethod
+    def _open(url: str, clock: Clock) -> Database:
+        return Database(url, clock)
 
     def now(self) -> datetime:
         """The time by which generations and leases are judged."""
