@@ -1,6 +1,6 @@
 """A plan applied: the source is listed again and must say what it said; then precisely the planned items are settled."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,11 +58,10 @@ class PlannedSync(FeedSync):
             self._compare(planner, frozen, plan, planned)
             frozen.tell_again()
             self.connector = frozen
-            readings: list[PlannedReading] = []
 
             def open_reading(*arguments: Any) -> Reading:
-                readings.append(PlannedReading(*arguments, planned=planned, not_applied=self.not_applied))
-                return readings[-1]
+                opened: Callable[..., PlannedReading] = PlannedReading
+                return opened(*arguments, planned=planned, not_applied=self.not_applied)
 
             self.open_reading = open_reading
             decision = read_source(self, plan.why_listed)
@@ -78,7 +77,8 @@ class PlannedSync(FeedSync):
 
     def _compare(self, planner: Planner, frozen: FrozenSource, plan: SyncPlan, planned: Mapping[str, PlannedRead]) -> None:
         def open_reading(*arguments: Any) -> Reading:
-            return RememberedReading(*arguments, planned=planned)
+            opened: Callable[..., RememberedReading] = RememberedReading
+            return opened(*arguments, planned=planned)
 
         try:
             found = planner.look(self.source, frozen, open_reading, plan.why_listed)

@@ -51,7 +51,8 @@ class Planner:
         readings: list[DryReading] = []
 
         def open_reading(*arguments: Any) -> Reading:
-            readings.append(DryReading(*arguments, count_ocr_pages=count_ocr_pages))
+            opened: Callable[..., DryReading] = DryReading
+            readings.append(opened(*arguments, count_ocr_pages=count_ocr_pages))
             return readings[-1]
 
         with Scratch() as work:

@@ -7,7 +7,7 @@ from json import dumps, loads
 from pathlib import Path
 from typing import Any, TextIO
 
-from primer_core.failures import Reason
+from primer_core.failures import Reason, SystemFault
 from primer_resources.connectors.base import Access, Change, ChangePage, Connector, Cursor, Fetched, ListedItem, Listing
 
 
@@ -77,7 +77,7 @@ class FrozenSource:
         if self._recorded is None:
             listing = self._connector.list(cursor)
             if listing is None:
-                return listing
+                raise SystemFault("the connector gave no listing at all; nothing is known of its source's documents")
             self._recorded = _Recorded(self._path, listing)
         return self._recorded
 

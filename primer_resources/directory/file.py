@@ -24,7 +24,7 @@ from primer_resources.strict_yaml import StrictYamlError, load_strict_yaml
 MAX_BYTES = 64_000_000
 """Some 500,000 people. YAML of more than a few MB takes minutes to read; JSON does not."""
 
-Name = Annotated[StrictStr, StringConstraints(min_length=1, strip_whitespace=True)]
+Name = Annotated[StrictStr, StringConstraints(pattern=r"\S")]
 
 
 class DirectoryFile(BaseModel):

@@ -1,5 +1,6 @@
 """Deletes that a broken source cannot cause: what a listing no longer shows is held, and goes by a second listing or a person's word."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from primer_core.delete_guard import Verdict
 from primer_core.failures import PrimerError, SystemFault
 from primer_resources.catalog.held_deletes import HeldState
 from primer_resources.catalog.schema import held_deletes
+from primer_resources.connectors.drive import DriveConnector, DriveSettings
 from tests.primer_resources.catalog.world import LEASE, SOURCE, World
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import Bench
@@ -101,10 +103,17 @@ def test_a_complete_listing_deletes_a_few_at_once(bench: Bench, source: Scripted
     assert bench.world.rows(held_deletes) == []
 
 
-def test_a_document_whose_parent_did_not_change_is_missed_all_the_same(bench: Bench, source: ScriptedSource) -> None:
-    source.shows = sorted(source.items)[1:]
-    bench.sync(source)
-    assert "p000.txt" not in bench.living()
+def test_a_delete_in_a_folder_that_looks_unchanged_is_found(bench: Bench, tmp_path: Path) -> None:
+    folder = tmp_path / "drive" / "folder"
+    folder.mkdir(parents=True)
+    for name in ("stays.txt", "goes.txt"):
+        (folder / name).write_text(name)
+    os.utime(folder, (1_000_000_000, 1_000_000_000))
+    bench.sync(DriveConnector(DriveSettings(root=folder.parent, groups=("everyone",))))
+    (folder / "goes.txt").unlink()
+    os.utime(folder, (1_000_000_000, 1_000_000_000))
+    bench.sync(DriveConnector(DriveSettings(root=folder.parent, groups=("everyone",))))
+    assert set(bench.living()) == {"folder/stays.txt"}
 
 
 def test_approved_deletes_go_without_another_listing_and_who_said_so_is_known(bench: Bench, source: ScriptedSource) -> None:
