@@ -6,7 +6,7 @@ a document that stands as it stood.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
 from types import MappingProxyType

@@ -15,8 +15,10 @@ from sqlalchemy import Connection, event
 
 from primer_core.failures import DocumentFault
 from primer_core.retry import RetryPolicy
+from primer_core.stages import Operation
 from primer_resources.catalog.acls import AclRow, Acls
 from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.copies import Content, Copies
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.documents import Deletion, Documents, KnownDocument, Placement, VersionFacts
 from primer_resources.catalog.held_deletes import HeldDeletes
@@ -113,6 +115,29 @@ class _Jobs(Jobs):
         """Nothing."""
 
 
+class _Copies(Copies):
+    """Links no copies: a plan tells of documents, and which of them has the rows is settled when they are written."""
+
+    def lock(
+        self,
+        connection: Connection,
+        place: tuple[str, str],
+        doc_ids: Collection[str],
+        changing: Collection[str] = (),
+        hashes: Collection[str] = (),
+    ) -> list[Content]:
+        return []
+
+    def join(self, connection: Connection, doc_id: str, content_hash: str, index_versions: Sequence[str]) -> Operation:
+        return Operation.UPSERT
+
+    def rewrite(self, connection: Connection, doc_id: str, index_versions: Sequence[str]) -> None:
+        """Nothing."""
+
+    def settle(self, connection: Connection, locked: Iterable[Content], index_versions: Sequence[str]) -> None:
+        """Nothing."""
+
+
 class _Acls(Acls):
     def __init__(self, database: Database, written: WrittenDown) -> None:
         super().__init__(database)
@@ -150,6 +175,7 @@ class DryCatalog(Catalog):
         self.written = WrittenDown()
         self.documents = _Documents(self.database, self.written)
         self.jobs = _Jobs(self.database, RetryPolicy(), Random(0))
+        self.copies = _Copies(self.database, self.jobs)
         self.acls = _Acls(self.database, self.written)
         self.sources = _Sources(self.database, self.written)
         self.held_deletes = _HeldDeletes(self.database)

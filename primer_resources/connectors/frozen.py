@@ -1,6 +1,6 @@
 """A source as it was shown once: its listing or its feed, recorded and shown again; bytes come from the source itself."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
 from json import dumps, loads
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from primer_core.failures import Reason, SystemFault
-from primer_resources.connectors.base import Access, Change, ChangePage, Connector, Cursor, Fetched, ListedItem, Listing
+from primer_resources.connectors.base import Access, Change, ChangePage, Connector, Cursor, Decoded, Fetched, ListedItem, Listing
 
 
 def to_line(item: ListedItem) -> str:
@@ -96,11 +96,15 @@ class FrozenSource:
         if self._last is not None:
             self._told = ChangePage(tuple(self._changes), self._last, more=False)
 
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The item as it stands now, from the source."""
+        return self._connector.look(path, cursor)
+
     def fetch(self, item: ListedItem, target: Path) -> Fetched:
         """The item's bytes, from the source."""
         return self._connector.fetch(item, target)
 
-    def decode(self, headers: Mapping[str, str], body: bytes) -> Sequence[Change] | None:
+    def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded | None:
         """As the source does."""
         return self._connector.decode(headers, body)
 

@@ -21,14 +21,14 @@ def bench(world: World, tmp_path: Path) -> Bench:
 
 def hidden(world: World, doc_id: str, *groups: str) -> bool:
     """Whether the reader's gate hides a document from these groups."""
-    return world.catalog.lookup.gate(VERSION, [doc_id], [], groups).views[doc_id].hidden
+    return world.catalog.gate.look(VERSION, [doc_id], [], groups, world.catalog.now()).owners[doc_id].view.hidden
 
 
 @pytest.mark.parametrize("world_url", ["sqlite"], indirect=True)
 def test_a_folder_of_a_thousand_documents_shared_anew_is_one_row_and_counts_at_once(bench: Bench) -> None:
     world, source = bench.world, ScriptedSource(page_size=FOLDER)
     for number in range(FOLDER):
-        source.put(f"f/{number}.txt", b"the same few words")
+        source.put(f"f/{number}.txt", b"%d" % number)
     bench.sync(source)
     world.bring_to_write()
     flips = [world.flip_of(job, [f"c{number}"]) for number, job in enumerate(world.claim(WRITE, limit=3))]
