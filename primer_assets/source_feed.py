@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from primer_assets.feed_plan import FeedPlan, plan_changes
 from primer_assets.source_reading import Read, Reading, member_item
-from primer_assets.source_sync import SourceSync, delete_documents
+from primer_assets.source_sync import SourceSync, tombstone_documents
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.stages import Operation
 from primer_resources.catalog.documents import Deletion, KnownDocument
@@ -190,7 +190,7 @@ class FeedSync(SourceSync):
     def _delete_gone(self, connection: Connection, settled: _Settled) -> None:
         told = {doc_id: Deletion(change.order, change.event_time) for doc_id, (_, change) in settled.gone.items()}
         documents = [document for document, _ in settled.gone.values()]
-        self.report.deleted += delete_documents(self.catalog, connection, self.source, documents, self.versions, told)
+        self.report.deleted += tombstone_documents(self.catalog, connection, self.source, documents, self.versions, told)
 
     def _keep(self, connection: Connection, item: ListedItem, document: KnownDocument) -> None:
         """The content stays; place and permissions follow."""
