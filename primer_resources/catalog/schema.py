@@ -147,7 +147,7 @@ documents = Table(
     Index("ix_documents_members", "source_id", "container", **_partial("container IS NOT NULL")),
     Index("ix_documents_living", "source_id", "doc_id", **_partial("deleted_at IS NULL")),
     Index("ix_documents_missing", "source_id", "doc_id", **_partial("missing_scan IS NOT NULL")),
-    Index("ix_documents_changing", "source_id", **_partial("reason IN ('changing')")),
+    Index("ix_documents_changing", "source_id", **_partial("reason = 'changing'")),
     Index("ix_documents_acl", "acl_id", **_partial("deleted_at IS NULL")),
 )
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.

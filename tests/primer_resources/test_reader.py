@@ -134,7 +134,7 @@ class Library:
         """Delete a document in the catalog; its rows stay until their purge."""
         with self.world.catalog.database.begin() as connection:
             known = self.world.catalog.documents.by_id([doc_id])[doc_id]
-            assert self.world.catalog.documents.tombstone(connection, [known], None, self.world.catalog.now()) == [doc_id]
+            assert self.world.catalog.documents.tombstone(connection, [known], self.world.catalog.now()) == [doc_id]
 
     def move(self, doc_id: str, path: str, acl_id: str, acl_error: str | None = None) -> None:
         """Put a document under another ACL, in the catalog only."""

@@ -82,7 +82,7 @@ def test_a_delete_empties_the_manifest_and_purges_every_row(world: World) -> Non
     world.index(document, 1, ["c1", "c2"])
     with world.catalog.database.begin() as connection:
         known = world.catalog.documents.by_id([document])[document]
-        world.catalog.documents.tombstone(connection, [known], None, world.catalog.now())
+        world.catalog.documents.tombstone(connection, [known], world.catalog.now())
     world.job(document, 1, Operation.DELETE, None)
     assert len(world.flip(world.flip_of(world.claim_write(), []))) == 1
     (row,) = world.rows(index_state)

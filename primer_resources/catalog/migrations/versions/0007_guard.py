@@ -9,7 +9,7 @@ revision = "0007"
 down_revision = "0006"
 
 LIVING = sa.text("deleted_at IS NULL")
-CHANGING = sa.text("reason IN ('changing')")
+CHANGING = sa.text("reason = 'changing'")
 MISSING = sa.text("missing_scan IS NOT NULL")
 
 
