@@ -64,12 +64,13 @@ def _resources() -> dict[str, Any]:
         "store": _store,
         "toolkit": _toolkit,
         "connectors": Connectors(load_settings().source_folders),
+        "plan": dg.ResourceDefinition.none_resource("The plan that a sync applies; none is an ordinary sync."),
         "checkpoint": dg.ResourceDefinition.hardcoded_resource(lambda _name: None),
     }
 
 
 def build_defs(overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, toolkit, connectors, checkpoint)."""
+    """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, toolkit, connectors, plan, checkpoint)."""
     return dg.Definitions(
         assets=[source_documents, slow_parsed_elements, *GRID_ASSETS, access_rows, freshness_report, parse_quality],
         asset_checks=[sources_in_step, changes_in_time],

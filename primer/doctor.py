@@ -150,7 +150,12 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
             yield Check(f"source {source.source_id}", Severity.WARNING, source.last_error)
         elif source.held_count:
             message = f"{source.held_count} deletes are held"
-            yield Check(f"source {source.source_id}", Severity.WARNING, message, "see that the source is whole, then sync again to confirm")
+            yield Check(
+                f"source {source.source_id}",
+                Severity.WARNING,
+                message,
+                "see that the source is whole; `primer deletes list` shows them, `primer deletes approve` lets them through",
+            )
         else:
             yield Check(f"source {source.source_id}", Severity.OK, f"last synced {source.last_synced_at or 'never'}")
 

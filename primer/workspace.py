@@ -14,6 +14,8 @@ from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import VersionState
 from primer_resources.clock import SystemClock
+from primer_resources.directory.base import Directory
+from primer_resources.directory.file import FileDirectory
 from primer_resources.document_store import DocumentStore
 from primer_resources.reader import Reader
 from primer_resources.settings import BUNDLED_MODEL, Settings, load_settings
@@ -62,6 +64,15 @@ class Workspace:
         # Steps in this process print nothing that matters, and capturing it would cost four more processes a step.
         quiet: Any = {"compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}}
         return dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=quiet))
+
+    @cached_property
+    def directory(self) -> Directory:
+        """The directory of people. Raises PrimerError where none is set."""
+        if self.settings.directory_file is None:
+            raise PrimerError(
+                "there is no directory to find people in; set PRIMER_DIRECTORY_FILE to a file of people and groups, or give --groups"
+            )
+        return FileDirectory(self.settings.directory_file)
 
     @property
     def reader(self) -> Reader:

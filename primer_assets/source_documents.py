@@ -1,14 +1,17 @@
 """`source_documents`: what a source holds, learned by its change feed or a listing; new bytes fetched and hashed, jobs committed."""
 
 from contextlib import closing
+from typing import Any
 
 import dagster as dg
 
 from primer_assets.grid_asset import SYSTEM_RETRY
 from primer_assets.partitions import SOURCES
-from primer_assets.source_feed import FeedSync
+from primer_assets.plan_applying import PlannedSync, PlanRefused
+from primer_assets.plan_making import Planner
 from primer_assets.source_turn import take_turn
 from primer_assets.stage_run import plain_errors
+from primer_core.delete_guard import Verdict
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.connectors.registry import Connectors
@@ -35,6 +38,7 @@ def source_documents(
     settings: dg.ResourceParam[Settings],
     connectors: dg.ResourceParam[Connectors],
     toolkit: dg.ResourceParam[Toolkit],
+    plan: dg.ResourceParam[Any],
 ) -> dg.MaterializeResult[None]:
     """Sync one source; a second run on the same source finds it taken and leaves it."""
     with plain_errors():
@@ -54,16 +58,25 @@ def source_documents(
             try:
                 with closing(connectors.open(source)) as connector:
                     expander, fast = toolkit.expander, settings.fast_lane
-                    sync = FeedSync(
-                        catalog, store, connector, expander, source, scan, epoch, versions, settings.buckets, confirms_held, fast
+                    sync = PlannedSync(
+                        catalog, store, connector, expander, source, scan, epoch, versions, settings.buckets, confirms_held, fast, plan=plan
                     )
-                    turn = take_turn(sync, began_at, settings.full_listing_interval)
+                    if plan is None:
+                        turn = take_turn(sync, began_at, settings.full_listing_interval)
+                    else:
+                        turn = sync.apply(Planner(catalog, store, expander, settings), connector)
+            except PlanRefused:
+                catalog.sources.release(owner)
+                raise
             except PrimerError as error:
                 catalog.sources.finish(source.source_id, epoch, None, str(error))
                 raise
         hidden = [f"documents are hidden, since their permissions cannot be read: {error}" for error in sorted(sync.hiding)]
-        problems = [*hidden, *sync.problems][:SHOWN_PROBLEMS]
+        undecided = turn.decision.reasons if turn.decision is not None and turn.decision.verdict is Verdict.REFUSE else ()
+        problems = [*undecided, *hidden, *sync.problems][:SHOWN_PROBLEMS]
         catalog.sources.finish(source.source_id, epoch, began_at, "; ".join(problems) or None, turn.listed)
+        if sync.not_applied:
+            catalog.sources.list_next([source.source_id])  # a feed does not tell again of what was left as it was
         metadata: dict[str, dg.MetadataValue] = {name: dg.MetadataValue.int(value) for name, value in sync.report.to_json().items()}
         metadata["learned_by"] = dg.MetadataValue.text("change feed" if turn.why_listed is None else f"full listing: {turn.why_listed}")
         metadata["deletes"] = dg.MetadataValue.text("; ".join(turn.decision.reasons if turn.decision else ()) or "none")

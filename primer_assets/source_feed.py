@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from primer_assets.feed_plan import FeedPlan, plan_changes
 from primer_assets.source_reading import Read, Reading, member_item
-from primer_assets.source_sync import SourceSync, delete_documents
+from primer_assets.source_sync import SourceSync, tombstone_documents
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.stages import Operation
 from primer_resources.catalog.documents import Deletion, KnownDocument
@@ -39,24 +39,29 @@ class FeedSync(SourceSync):
     def follow(self, cursor: Cursor) -> None:
         """Settle all that happened since the cursor. Raises CursorExpired where only a full listing can go on."""
         self._acls = self.catalog.acls.of_source(self.source.source_id)
-        seen = {_key(cursor)}
         with Scratch() as work:
-            reading = Reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
-            for _ in range(MOST_PAGES):
-                page = self.connector.changes(cursor)
-                if page is None:
-                    raise CursorExpired(f"source {self.source.source_id} has a cursor and no change feed")
-                if page.more and _key(page.cursor) in seen:
-                    raise CursorExpired(f"source {self.source.source_id}: its feed came back to a cursor that it gave before")
+            reading = self.open_reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
+            for page in self.pages(cursor):
                 self._settle_page(page, reading, is_moved=_key(page.cursor) != _key(cursor))
                 cursor = page.cursor
-                seen.add(_key(cursor))
-                if not page.more:
-                    break
-            else:
-                self.notices = (f"the feed has more than {MOST_PAGES} pages; the next sync goes on from there",)
             self.notices = (*self.notices, *reading.notices)
             self.report.bytes_read += reading.bytes_read
+
+    def pages(self, cursor: Cursor) -> Iterator[ChangePage]:
+        """The pieces of the feed since the cursor. Raises CursorExpired where only a full listing can go on."""
+        seen = {_key(cursor)}
+        for _ in range(MOST_PAGES):
+            page = self.connector.changes(cursor)
+            if page is None:
+                raise CursorExpired(f"source {self.source.source_id} has a cursor and no change feed")
+            if page.more and _key(page.cursor) in seen:
+                raise CursorExpired(f"source {self.source.source_id}: its feed came back to a cursor that it gave before")
+            yield page
+            cursor = page.cursor
+            seen.add(_key(cursor))
+            if not page.more:
+                return
+        self.notices = (f"the feed has more than {MOST_PAGES} pages; the next sync goes on from there",)
 
     def _settle_page(self, page: ChangePage, reading: Reading, is_moved: bool) -> None:
         if not page.changes and not is_moved:
@@ -185,7 +190,7 @@ class FeedSync(SourceSync):
     def _delete_gone(self, connection: Connection, settled: _Settled) -> None:
         told = {doc_id: Deletion(change.order, change.event_time) for doc_id, (_, change) in settled.gone.items()}
         documents = [document for document, _ in settled.gone.values()]
-        self.report.deleted += delete_documents(self.catalog, connection, self.source, documents, self.versions, None, told)
+        self.report.deleted += tombstone_documents(self.catalog, connection, self.source, documents, self.versions, told)
 
     def _keep(self, connection: Connection, item: ListedItem, document: KnownDocument) -> None:
         """The content stays; place and permissions follow."""
@@ -196,8 +201,8 @@ class FeedSync(SourceSync):
         granted = self._is_granted_anew(item, document)
         if granted:
             self._grant(connection, item.access, document)
-        else:
-            self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
+        elif document.missing_scan is not None:
+            self.catalog.documents.mark_present(connection, [document.doc_id])
         self._count_kept(item, granted)
 
 

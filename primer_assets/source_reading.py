@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from primer_core.failures import DocumentFault, Reason, Transient
 from primer_core.lanes import FastLane, Lane, lane_at_fetch
+from primer_core.routing import Sniffed
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.documents import KnownDocument
 from primer_resources.connectors.base import Connector, Fetched, ListedItem
@@ -47,16 +48,10 @@ class Reading:
     notices: list[str] = field(default_factory=list)
 
     def read_all(self, items: Sequence[ListedItem], known: Mapping[str, KnownDocument]) -> list[Read]:
-        """Read items; their contents are in the store and in the catalog afterwards."""
-        reads = [self._read(item, known.get(item.path)) for item in items]
-        every = [each for read in reads for each in (read, *read.members)]
-        with self.catalog.database.begin() as connection:
-            for read in every:
-                if read.fetched is not None and read.mime is not None:
-                    content_hash, size = read.fetched.content_hash, read.fetched.size
-                    key = self.store.content_key(content_hash)
-                    self.catalog.documents.add_content(connection, content_hash, size, read.mime, read.lane, key)
-        lanes = self.catalog.parses.lanes({read.fetched.content_hash for read in every if read.fetched is not None})
+        """Read items; their contents are in the store and in the catalog afterwards. An item that is to stay as it is has no read."""
+        tried = (self._read(item, known.get(item.path)) for item in items)
+        reads = [read for read in tried if read is not None]
+        lanes = self._register([each for read in reads for each in (read, *read.members)])
 
         def placed(read: Read) -> Read:
             members = tuple(placed(member) for member in read.members)
@@ -64,7 +59,21 @@ class Reading:
 
         return [placed(read) for read in reads]
 
-    def _read(self, item: ListedItem, document: KnownDocument | None) -> Read:
+    def _register(self, every: Sequence[Read]) -> Mapping[str, Lane]:
+        """Make the contents known. Returns content hash → the lane that it is parsed in, perhaps decided before."""
+        with self.catalog.database.begin() as connection:
+            for read in every:
+                if read.fetched is not None and read.mime is not None:
+                    content_hash, size = read.fetched.content_hash, read.fetched.size
+                    key = self.store.content_key(content_hash)
+                    self.catalog.documents.add_content(connection, content_hash, size, read.mime, read.lane, key)
+        return self.catalog.parses.lanes({read.fetched.content_hash for read in every if read.fetched is not None})
+
+    def _store(self, file: Path, content_hash: str, sniffed: Sniffed) -> None:
+        """Keep the bytes of a content."""
+        self.store.put_content(file, content_hash)
+
+    def _read(self, item: ListedItem, document: KnownDocument | None) -> Read | None:
         """Fetch into the store, unless nobody knows who may see it.
 
         A file that keeps changing is a fault of its own, tried again at the next sync.
@@ -94,7 +103,7 @@ class Reading:
         sniffed = sniff_file(file, item.title)
         faults = len(self.notices)
         members = () if is_same or not self.expander.opens(sniffed) else tuple(self._members(item, file))
-        self.store.put_content(file, fetched.content_hash)
+        self._store(file, fetched.content_hash, sniffed)
         lane = lane_at_fetch(sniffed.format, fetched.size, self.fast)
         return Read(item, fetched, sniffed.mime, None, lane, members, is_taken_apart=not is_same and len(self.notices) == faults)
 
@@ -107,7 +116,7 @@ class Reading:
                     content_hash = hashlib.file_digest(opened, "sha256").hexdigest()
                 inner = member_item(item, member.path, content_hash, size)
                 sniffed = sniff_file(member.file, inner.title)
-                self.store.put_content(member.file, content_hash)
+                self._store(member.file, content_hash, sniffed)
                 fetched = Fetched(content_hash, size, content_hash, item.modified_ns)
                 yield Read(inner, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, size, self.fast))
         except DocumentFault as fault:

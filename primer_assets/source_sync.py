@@ -1,12 +1,12 @@
 """One sync of one source: a full listing against the catalog, in batches, each committed with the jobs that it causes.
 
 Known paths are settled while the listing streams by; unknown ones wait in a spool until it has ended, since only then is it known
-which documents vanished and may stand there under a new path. Memory stays flat, whatever the source holds.
+which documents vanished and may stand there under a new path. Memory stays flat, whatever the source holds, and nothing is written for
+a document that stands as it stood.
 """
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from primer_assets.source_reading import Read, Reading
 from primer_core import ids
 from primer_core.buckets import bucket_of
 from primer_core.delete_guard import DeleteDecision, Verdict, decide_deletes, vanishing_digest
-from primer_core.failures import Reason
+from primer_core.failures import SystemFault
 from primer_core.lanes import FastLane, Lane
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.source_time import from_ns
@@ -28,14 +28,18 @@ from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.copies import Content
 from primer_resources.catalog.documents import Deletion, KnownDocument, Placement, VersionFacts
+from primer_resources.catalog.held_deletes import HeldState
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import Access, Connector, Cursor, ListedItem
+from primer_resources.connectors.frozen import to_line, unspool
 from primer_resources.containers.expander import Expander
 from primer_resources.document_store import DocumentStore
 from primer_resources.scratch import Scratch
+from primer_resources.seen_ids import MissingIds, SeenIds
 
 LISTED_A_BATCH = 500
+IDS_A_PAGE = 10_000
 FETCHED_A_BATCH = 50
 """Documents fetched before a commit: what a crash may fetch again."""
 RACY = timedelta(seconds=2)
@@ -63,29 +67,40 @@ class SourceSync:
     notices: tuple[str, ...] = ()
     skipped: Mapping[str, int] = field(default_factory=dict)
     cursor: Cursor | None = None
+    vanished_digest: str | None = None
     _acls: dict[str, AclRow] = field(default_factory=dict)
     _changed_acls: set[str] = field(default_factory=set)
+    _seen: SeenIds = field(init=False)
     hiding: set[str] = field(default_factory=set)
+    open_reading: Callable[..., Reading] = Reading
 
     def run(self) -> DeleteDecision:
-        """List, settle, delete. Returns what was decided on the documents that the listing no longer showed."""
-        self._acls = self.catalog.acls.of_source(self.source.source_id)
-        known_before = self.catalog.documents.living(self.source.source_id)
+        """List, settle, delete. Returns what was decided on the documents that the listing no longer showed.
+
+        Raises SystemFault where the connector gives no listing, which is not the same as an empty one.
+        """
+        source = self.source.source_id
+        self._acls = self.catalog.acls.of_source(source)
         with Scratch() as work, (work / "new.jsonl").open("w+", encoding="utf-8") as spool:
             listing = self.connector.list(self.source.cursor)
-            reading = Reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
+            if listing is None:
+                raise SystemFault(f"source {source}: its connector gave no listing at all; nothing is known of its documents")
+            self._seen = SeenIds(work / "seen")
+            reading = self.open_reading(self.catalog, self.store, self.connector, self.expander, self.fast, work)
             for batch in _batches(listing, LISTED_A_BATCH):
                 self._settle_known(batch, spool, reading)
+            missing = self._seen.missing_of(self.catalog.documents.living_ids(source, IDS_A_PAGE))
             spool.seek(0)
-            for batch in _batches(_unspool(spool), FETCHED_A_BATCH):
-                self._settle_new(batch, reading)
+            for batch in _batches(unspool(spool), FETCHED_A_BATCH):
+                self._settle_new(batch, reading, missing)
             self.problems, self.skipped, self.cursor = listing.problems, listing.skipped, listing.cursor
             self.notices = (*listing.notices, *reading.notices)
             self.report.bytes_read = reading.bytes_read
-        return self._settle_vanished(known_before)
+            return self._settle_vanished(missing)
 
     def _settle_known(self, batch: list[ListedItem], spool: TextIO, reading: Reading) -> None:
         known = self.catalog.documents.by_path(self.source.source_id, [item.path for item in batch])
+        self._seen.add(document.doc_id for document in known.values())
         self.report.scanned += len(batch)
         self.hiding.update(item.access.error for item in batch if not item.access.readable)
         shown: list[ListedItem] = []
@@ -93,7 +108,7 @@ class SourceSync:
         for item in batch:
             document = known.get(item.path)
             if document is None:
-                spool.write(json.dumps(asdict(item)) + "\n")
+                spool.write(to_line(item))
             elif self._must_read(item, document):
                 to_read.append(item)
             else:
@@ -103,11 +118,12 @@ class SourceSync:
             reads = reading.read_all(part, known)
             self._settle_reads(reads, known)
             # What was not taken apart to the end has the members that it had, under the permissions that now hold.
-            self._settle_shown((), (), [read.item for read in reads if not read.is_taken_apart])
+            taken_apart = {read.item.path for read in reads if read.is_taken_apart}
+            self._settle_shown((), (), [item for item in part if item.path not in taken_apart])
 
     def _settle_shown(
         self,
-        accesses: Iterable[ListedItem],
+        accesses: Sequence[ListedItem],
         shown: Sequence[tuple[ListedItem, KnownDocument]],
         containers: Sequence[ListedItem],
     ) -> None:
@@ -121,11 +137,14 @@ class SourceSync:
         moved = [(item, document) for item, document in (*shown, *inside) if self._is_granted_anew(item, document)]
         regranted = {document.doc_id for _, document in moved}
         kept = [(item, document) for item, document in (*shown, *inside) if document.doc_id not in regranted]
-        with self.catalog.database.begin() as connection:
-            self._begin(connection, accesses, [document.doc_id for _, document in (*shown, *inside)], regranted)
-            self.catalog.documents.mark_seen(connection, [document.doc_id for _, document in kept], self.scan)
-            for item, document in moved:
-                self._grant(connection, item.access, document)
+        back = [document.doc_id for _, document in kept if document.missing_scan is not None]
+        self._seen.add(member.doc_id for _, member in inside)
+        if moved or back or self._new_acls(accesses):
+            with self.catalog.database.begin() as connection:
+                self._begin(connection, accesses, [*regranted, *back], regranted)
+                self.catalog.documents.mark_present(connection, back)
+                for item, document in moved:
+                    self._grant(connection, item.access, document)
         for item, document in (*kept, *moved):
             self._count_kept(item, moved=document.doc_id in regranted)
 
@@ -134,6 +153,7 @@ class SourceSync:
         members = [member for read in reads for member in read.members]
         self.report.scanned += len(members)
         inside = self.catalog.documents.by_path(self.source.source_id, [member.item.path for member in members])
+        self._seen.add(document.doc_id for document in inside.values())
         fresh_ids = self._new_ids([member.item.path for member in members if member.item.path not in inside])
         changing = [known[read.item.path].doc_id for read in reads] + [each.doc_id for each in inside.values()]
         with self.catalog.database.begin() as connection:
@@ -159,7 +179,7 @@ class SourceSync:
         item, fetched = read.item, read.fetched
         if read.fault is not None and document.reason == read.fault.reason:
             if item.path == document.path:
-                self.catalog.documents.mark_seen(connection, [document.doc_id], self.scan)
+                self.catalog.documents.mark_present(connection, [document.doc_id])
                 self.report.unchanged += 1
             else:
                 self._move(connection, item, item.fingerprint, document)
@@ -170,16 +190,16 @@ class SourceSync:
             return
         version = self._version(read, document.version_order)
         place = self._place(item, item.fingerprint if fetched is None else fetched.fingerprint, document)
-        if self.catalog.documents.advance(connection, document.doc_id, place, version, self.scan):
+        if self.catalog.documents.advance(connection, document.doc_id, place, version):
             self.report.changed += 1
             self._add_job(connection, document.doc_id, document.bucket or version.bucket, version, read, place)
 
-    def _settle_new(self, batch: list[ListedItem], reading: Reading) -> None:
+    def _settle_new(self, batch: list[ListedItem], reading: Reading, missing: MissingIds) -> None:
         listed = reading.read_all(batch, {})
         reads = [each for read in listed for each in (read, *read.members)]
         self.report.scanned += len(reads) - len(listed)
         hashes = {read.fetched.content_hash for read in reads if read.fetched is not None}
-        left = {d.doc_id: d for d in self.catalog.documents.unseen_with_content(self.source.source_id, self.scan, hashes)}
+        left = {d.doc_id: d for d in self.catalog.documents.with_content(self.source.source_id, hashes) if d.doc_id in missing}
         renames = match_renames(
             [Vanished(d.doc_id, d.path, d.content_hash or "") for d in left.values()],
             [Appeared(read.item.path, read.fetched.content_hash) for read in reads if read.fetched is not None],
@@ -191,6 +211,7 @@ class SourceSync:
             for read in reads:
                 doc_id = renames.get(read.item.path)
                 if doc_id is not None and read.fetched is not None:
+                    missing.take_out(doc_id)
                     self.report.renamed += 1
                     self._move(connection, read.item, read.fetched.fingerprint, left[doc_id])
                 else:
@@ -218,7 +239,7 @@ class SourceSync:
     def _add(self, connection: Connection, read: Read, doc_id: str, order: int) -> None:
         version = self._version(read, order)
         place = self._place(read.item, read.item.fingerprint if read.fetched is None else read.fetched.fingerprint, None)
-        if self.catalog.documents.add(connection, self.source, doc_id, place, version, self.scan):
+        if self.catalog.documents.add(connection, self.source, doc_id, place, version):
             self.report.new += 1
             bucket = self.catalog.documents.bucket(connection, doc_id)
             self._add_job(connection, doc_id, bucket, version, read, place)
@@ -261,14 +282,14 @@ class SourceSync:
     def _move(self, connection: Connection, item: ListedItem, fingerprint: str, document: KnownDocument) -> None:
         """The content stays, and everything else is as the source shows it now."""
         place = self._place(item, fingerprint, document)
-        self.catalog.documents.move(connection, document.doc_id, place, self.scan)
+        self.catalog.documents.move(connection, document.doc_id, place)
         self._queue_new_acl(connection, document, place.acl_id)
         self._count_kept(item, (place.acl_id, place.acl_error) != (document.acl_id, document.acl_error))
 
     def _grant(self, connection: Connection, access: Access, document: KnownDocument) -> None:
         """Content and place stay; only who may see it changes."""
         acl_id, acl_error = self._access(access, document)
-        self.catalog.documents.grant(connection, document.doc_id, acl_id, acl_error, self.scan)
+        self.catalog.documents.grant(connection, document.doc_id, acl_id, acl_error)
         self._queue_new_acl(connection, document, acl_id)
 
     def _queue_new_acl(self, connection: Connection, document: KnownDocument, acl_id: str) -> None:
@@ -285,33 +306,51 @@ class SourceSync:
         else:
             self.report.unchanged += 1
 
-    def _settle_vanished(self, known_before: int) -> DeleteDecision:
+    def _settle_vanished(self, missing: MissingIds) -> DeleteDecision:
         """Deletes, under the guard: the listing proves absence only when it is complete, and much absence only when it says so twice."""
-        source = self.source.source_id
-        count = 0
-
-        def vanishing() -> Iterator[str]:
-            nonlocal count
-            for page in self.catalog.documents.unseen(source, self.scan, LISTED_A_BATCH):
-                count += len(page)
-                yield from (document.doc_id for document in page)
-
-        digest = vanishing_digest(vanishing())
+        source, count, digest = self.source.source_id, len(missing), vanishing_digest(missing)
+        self.vanished_digest = digest
+        decided = self.catalog.held_deletes.find(source, digest)
         decision = decide_deletes(
-            known=max(known_before, count),
+            known=missing.known,
             vanishing=count,
             digest=digest,
             complete=not self.problems,
             previously_held=self.source.held_digest if self.confirms_held else None,
+            approved=digest if decided is not None and decided.state is HeldState.APPROVED else None,
+            rejected=digest if decided is not None and decided.state is HeldState.REJECTED else None,
         )
         if decision.verdict is Verdict.APPLY:
-            for page in self.catalog.documents.unseen(source, self.scan, LISTED_A_BATCH):
-                with self.catalog.database.begin() as connection:
-                    self.catalog.sources.check(connection, source, self.epoch)
-                    self.report.deleted += delete_documents(self.catalog, connection, self.source, page, self.versions, self.scan)
+            self._delete_missing(missing)
         elif decision.verdict is Verdict.HOLD:
-            self.report.held = count
+            self._hold(missing, digest, decision.reasons)
+        if decision.verdict is not Verdict.REFUSE:
+            self._close_held(digest, decision.verdict)
         return decision
+
+    def _delete_missing(self, missing: MissingIds) -> None:
+        for page in missing.pages(LISTED_A_BATCH):
+            gone = list(self.catalog.documents.by_id(page).values())
+            with self.catalog.database.begin() as connection:
+                self.catalog.sources.check(connection, self.source.source_id, self.epoch)
+                self.report.deleted += delete_documents(self.catalog, connection, self.source, gone, self.versions)
+
+    def _hold(self, missing: MissingIds, digest: str, reasons: Sequence[str]) -> None:
+        """Mark what is missing, so that a person can let exactly this set through, and remember it."""
+        for page in missing.pages(LISTED_A_BATCH):
+            with self.catalog.database.begin() as connection:
+                self.catalog.sources.check(connection, self.source.source_id, self.epoch)
+                self.catalog.documents.mark_missing(connection, page, self.scan)
+        self.report.held = len(missing)
+        with self.catalog.database.begin() as connection:
+            self.catalog.sources.check(connection, self.source.source_id, self.epoch)
+            self.catalog.held_deletes.hold(connection, self.source.source_id, digest, self.scan, len(missing), reasons)
+
+    def _close_held(self, digest: str, verdict: Verdict) -> None:
+        """A complete listing has decided: what was held and is not this set any more waits for nobody."""
+        with self.catalog.database.begin() as connection:
+            self.catalog.sources.check(connection, self.source.source_id, self.epoch)
+            self.catalog.held_deletes.close(connection, self.source.source_id, digest, is_held=verdict is Verdict.HOLD)
 
     def _begin(
         self,
@@ -330,21 +369,22 @@ class SourceSync:
         place = (self.source.tenant_id, self.source.library)
         hashes = {read.fetched.content_hash for read in reads if read.fetched is not None}
         locked = self.catalog.copies.lock(connection, place, doc_ids, changing, hashes)
+        for row in self._new_acls(batch).values():
+            self.catalog.acls.put(connection, self.source, row, self.catalog.database.clock.now())
+            if row.acl_id in self._acls:
+                self._changed_acls.add(row.acl_id)
+            self._acls[row.acl_id] = row
+        return locked
+
+    def _new_acls(self, batch: Iterable[ListedItem]) -> dict[str, AclRow]:
+        """acl_id → the ACL row that items name and the catalog has otherwise or not at all; where two differ, the later one."""
+        rows = {}
         for item in batch:
             access = item.access
-            if not access.readable:
-                continue
-            acl_id = self._acl_id(access)
-            groups = tuple(sorted(set(access.groups)))
-            row = AclRow(acl_id, access.scope, groups, readable=True, error="")
-            before = self._acls.get(acl_id)
-            if before == row:
-                continue
-            self.catalog.acls.put(connection, self.source, row, self.catalog.database.clock.now())
-            self._acls[acl_id] = row
-            if before is not None:
-                self._changed_acls.add(acl_id)
-        return locked
+            if access.readable:
+                acl_id = self._acl_id(access)
+                rows[acl_id] = AclRow(acl_id, access.scope, tuple(sorted(set(access.groups))), readable=True, error="")
+        return {acl_id: row for acl_id, row in rows.items() if self._acls.get(acl_id) != row}
 
     def _acl_id(self, access: Access) -> str:
         return ids.acl_id(self.source.tenant_id, self.source.source_id, access.scope)
@@ -366,17 +406,35 @@ def delete_documents(
     source: Source,
     gone: Sequence[KnownDocument],
     versions: Sequence[str],
-    scan: int | None,
-    told: Mapping[str, Deletion] = MappingProxyType({}),
+    if_missing: bool = False,
 ) -> int:
     """Tombstone documents and make the jobs that take their rows out of the indexes, or over to a copy. Returns how many went.
+
+    With `if_missing` only those go whose delete is still held.
+    """
+    doc_ids = [document.doc_id for document in gone]
+    locked = catalog.copies.lock(connection, (source.tenant_id, source.library), doc_ids, doc_ids)
+    went = tombstone_documents(catalog, connection, source, gone, versions, if_missing=if_missing)
+    catalog.copies.settle(connection, locked, versions)
+    return went
+
+
+def tombstone_documents(
+    catalog: Catalog,
+    connection: Connection,
+    source: Source,
+    gone: Sequence[KnownDocument],
+    versions: Sequence[str],
+    told: Mapping[str, Deletion] = MappingProxyType({}),
+    if_missing: bool = False,
+) -> int:
+    """The same inside a transaction that has locked the documents and their contents, and settles the contents at its end: one of them may
+    be that of a document which it has yet to add.
 
     `told` is doc_id → the delete that the source told of; without it the document went now, after the version that is known.
     """
     now = catalog.database.clock.now()
-    doc_ids = [document.doc_id for document in gone]
-    locked = catalog.copies.lock(connection, (source.tenant_id, source.library), doc_ids, doc_ids)
-    went = set(catalog.documents.tombstone(connection, gone, scan, now, told))
+    went = set(catalog.documents.tombstone(connection, gone, now, told, if_missing))
     for document in gone:
         if document.doc_id in went:
             at = told[document.doc_id].event_time if document.doc_id in told else now
@@ -386,16 +444,7 @@ def delete_documents(
                 catalog.jobs.supersede(connection, document.doc_id, now)
             else:
                 catalog.jobs.add(connection, [job], versions)
-    catalog.copies.settle(connection, locked, versions)
     return len(went)
-
-
-def _unspool(spool: TextIO) -> Iterator[ListedItem]:
-    for line in spool:
-        values = json.loads(line)
-        access = Access(**(values.pop("access") | {"groups": tuple(json.loads(line)["access"]["groups"])}))
-        fault = values.pop("fault")
-        yield replace(ListedItem(access=access, **values), fault=None if fault is None else Reason(fault))
 
 
 def _batches(items: Iterable[ListedItem], size: int) -> Iterator[list[ListedItem]]:

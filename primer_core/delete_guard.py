@@ -8,6 +8,7 @@ So an incomplete listing deletes nothing, and a complete one that would delete m
 | incomplete | any | REFUSE: nothing is deleted, and an earlier hold stands as it was |
 | complete | at most the allowance | APPLY |
 | complete | more than the allowance | HOLD, until the next complete listing would delete the same set or an operator approves that set |
+| complete | a set that an operator rejected | HOLD, until an operator approves that set |
 """
 
 import hashlib
@@ -35,7 +36,7 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True)
 class DeleteDecision:
     """A verdict with its reasons for people. `held` is the digest to remember for the source: the set that the next complete
-    listing must agree with, or None when nothing is held."""
+    listing must agree with; None when nothing is held, or what is held waits for a person and for no listing."""
 
     verdict: Verdict
     reasons: tuple[str, ...]
@@ -73,12 +74,13 @@ def decide_deletes(
     complete: bool,
     previously_held: str | None,
     approved: str | None = None,
+    rejected: str | None = None,
 ) -> DeleteDecision:
     """Decide on the deletes of one listing.
 
     `known` counts the source's live documents before the listing, `vanishing` those of them that it did not show (renames taken out),
     `digest` is their vanishing_digest. `previously_held` is the `held` of this source's last decision, `approved` the digest that
-    an operator let through. Raises ValueError where the counts contradict each other.
+    an operator let through, `rejected` one that an operator did not. Raises ValueError where the counts contradict each other.
     """
     if not 0 <= vanishing <= known:
         raise ValueError(f"{vanishing} vanishing documents of {known} known ones cannot be; count them in one transaction")
@@ -95,8 +97,10 @@ def decide_deletes(
     )
     if approved == digest:
         return DeleteDecision(Verdict.APPLY, (much, "an operator approved this very set"), None)
+    if rejected == digest:
+        return DeleteDecision(Verdict.HOLD, (much, "an operator rejected this very set: it waits until an operator approves it"), None)
     if previously_held == digest:
         return DeleteDecision(Verdict.APPLY, (much, "a second complete listing agrees on this very set"), None)
-    fix = "held until the next complete listing agrees; see that the source is mounted and whole"
+    fix = "held until the next complete listing agrees or `primer deletes approve`; see that the source is mounted and whole"
     changed = ("the set differs from the one held before",) if previously_held is not None else ()
     return DeleteDecision(Verdict.HOLD, (much, *changed, fix), digest)

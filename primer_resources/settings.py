@@ -160,6 +160,8 @@ class Settings(BaseSettings):
     sweep_ranges: Annotated[int, Field(ge=1)] = 2
     """Most runs that the sweep sensor keeps under way at once."""
 
+    directory_file: Annotated[Path | None, BeforeValidator(_not_empty)] = None
+    """The directory: a YAML or JSON file of people and their groups, asked when somebody searches as a person."""
     quality_corpus: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """Folder of documents, some with a truth, that the asset `parse_quality` measures the parser on."""
 

@@ -151,21 +151,26 @@ def _passage(heading_path: list[str] | tuple[str, ...], pages: list[int], text: 
 
 def search(
     query: str,
-    groups: Annotated[str, typer.Option(help="Groups of the person who asks, comma-separated. None sees nothing.")] = "",
+    groups: Annotated[str | None, typer.Option(help="Groups of the person who asks, comma-separated. None sees nothing.")] = None,
+    person: Annotated[str | None, typer.Option("--as", help="The person who asks; the directory knows the groups.")] = None,
     k: Annotated[int, typer.Option("-k", min=1, max=1000, help="How many passages.")] = 10,
     json: JsonOption = False,
 ) -> None:
-    """Search both indexes as a person of these groups."""
+    """Search both indexes as a person, or as anybody of these groups."""
     if not query.strip():
         raise PrimerError("the query is empty; say what to look for")
-    names = [group.strip() for group in groups.split(",") if group.strip()]
+    if groups is not None and person is not None:
+        raise PrimerError("choose one of --groups and --as: the directory says which groups a person has")
     with open_workspace() as workspace:
+        given = [group.strip() for group in (groups or "").split(",") if group.strip()]
+        names = given if person is None else sorted(workspace.directory.groups_of(person))
         results = workspace.reader.search(query, workspace.settings.tenant, names, k)
     if json:
         print_json(results)
         return
     if not results:
-        out.print("nothing found" if names else "nothing found: no --groups given, and nobody may read nothing")
+        reason = "no --groups and no --as given, and nobody may read nothing" if person is None else f"{person} is in no group"
+        out.print("nothing found" if names else f"nothing found: {reason}", markup=False)
     for rank, hit in enumerate(results, start=1):
         out.print(f"{rank}. {hit.source}/{visible(hit.path)}  ({hit.score:.4f})", markup=False)
         excerpt = " ".join(hit.text.split())

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import documents, operations, reviews, sources, syncs
+from primer.cli import access, deletes, documents, operations, plans, reviews, sources, syncs
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -19,10 +19,13 @@ app = typer.Typer(
 app.command()(operations.init)
 app.command()(operations.doctor)
 app.add_typer(sources.app, name="source")
+app.command()(plans.plan)
 app.command()(syncs.sync)
 app.command()(documents.status)
 app.command()(documents.show)
 app.command()(documents.search)
+app.add_typer(access.app, name="acl")
+app.add_typer(deletes.app, name="deletes")
 app.add_typer(reviews.app, name="review")
 app.add_typer(operations.dlq, name="dlq")
 app.command()(operations.reconcile)

@@ -1,7 +1,5 @@
 """`primer review`: pages that were read below the bar. Look at them, and let them through or leave them out."""
 
-import os
-from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +7,7 @@ import typer
 
 from primer.cli.documents import DOC, resolve
 from primer.cli.output import JsonOption, out, print_json, print_table
+from primer.cli.person import person
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
 from primer_core.reviews import ReviewState, page_label
@@ -94,18 +93,10 @@ def _decide(doc: str, pages: list[int] | None, state: ReviewState, json: bool) -
         if known.deleted_at is not None or known.content_hash is None:
             raise PrimerError(f"document {doc} is deleted or was never read, so it has no page to decide; see `primer review list`")
         versions = [version.name for version in workspace.catalog.deployments.open_versions()]
-        decision = workspace.catalog.reviews.decide(known.content_hash, pages or (), state, _person(), versions)
+        decision = workspace.catalog.reviews.decide(known.content_hash, pages or (), state, person(), versions)
     if json:
         print_json({"doc_id": doc_id, "state": state, "pages": list(decision.pages), "made_again": list(decision.doc_ids)})
         return
     out.print(f"pages {page_label(decision.pages)} {state}")
     if decision.doc_ids:
         out.print(f"{len(decision.doc_ids)} documents are read again by the next `primer sync` or sweep")
-
-
-def _person() -> str:
-    """Who decides: the user's name; in a container without one, the number."""
-    try:
-        return getuser()
-    except (KeyError, OSError):
-        return f"uid {os.getuid()}"

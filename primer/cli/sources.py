@@ -238,9 +238,11 @@ def remove(source: str, json: JsonOption = False) -> None:
         workspace.catalog.sources.remove(found.source_id)
         versions = [version.name for version in workspace.catalog.deployments.open_versions()]
         deleted = 0
-        for page in workspace.catalog.documents.unseen(found.source_id, -1, LISTED_A_BATCH):
+        after = ""
+        while page := workspace.catalog.documents.living_page(found.source_id, after, LISTED_A_BATCH):
+            after = page[-1].doc_id
             with workspace.catalog.database.begin() as connection:
-                deleted += delete_documents(workspace.catalog, connection, found, page, versions, None)
+                deleted += delete_documents(workspace.catalog, connection, found, page, versions)
         from primer_assets.partitions import SOURCE
 
         workspace.instance.delete_dynamic_partition(SOURCE, found.source_id)

@@ -1,7 +1,8 @@
 """`primer sync`: read the sources and index what changed, to the end."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,7 +10,10 @@ from primer.cli.output import JsonOption, err, out, print_json, visible
 from primer.cli.progress import show_progress
 from primer.interrupts import run_interruptibly
 from primer.workspace import Workspace, open_workspace
+from primer_assets.plan_applying import check_fits
+from primer_assets.plan_file import read_plan
 from primer_core.failures import PrimerError
+from primer_core.sync_plan import SyncPlan
 from primer_resources.scratch import remove_all
 
 if TYPE_CHECKING:
@@ -20,11 +24,17 @@ STOPPED = "interrupted; what is done stays done, `primer sync` goes on from ther
 
 def sync(
     source: Annotated[str | None, typer.Argument(help="One source; all of them when left out.")] = None,
+    plan: Annotated[Path | None, typer.Option(help="Apply exactly this plan of `primer plan --out`, or refuse.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Sync sources to the end, through Dagster's own materialisation. Ctrl-C ends it within seconds, and nothing is lost."""
+    planned = None if plan is None else read_plan(plan)
+    if planned is not None and source not in (None, planned.source):
+        raise PrimerError(f"--plan {plan} is of source {planned.source}, not of {source}; name that one, or none")
     with open_workspace() as workspace:
-        results = run_interruptibly(lambda: _sync(workspace, source), lambda: _give_back(workspace), STOPPED)
+        if planned is not None:
+            source = check_fits(workspace.catalog, planned).source_id
+        results = run_interruptibly(lambda: _sync(workspace, source, planned), lambda: _give_back(workspace), STOPPED)
     if json:
         _print_json(results)
     else:
@@ -34,7 +44,7 @@ def sync(
         raise PrimerError("; ".join(failed))
 
 
-def _sync(workspace: Workspace, source: str | None) -> "list[SyncResult]":
+def _sync(workspace: Workspace, source: str | None, plan: SyncPlan | None) -> "list[SyncResult]":
     from primer.materialise import Materialiser
     from primer.syncing import Syncing
 
@@ -44,7 +54,9 @@ def _sync(workspace: Workspace, source: str | None) -> "list[SyncResult]":
         raise PrimerError("there is no source yet; add one with `primer source add PATH --groups GROUP`")
     workspace.toolkit.of(catalog.deployments.live())
     workspace.add_partitions()
-    overrides = {"settings": workspace.settings, "catalog": catalog, "store": workspace.store, "toolkit": workspace.toolkit}
+    overrides: dict[str, Any] = {"settings": workspace.settings, "catalog": catalog, "store": workspace.store, "toolkit": workspace.toolkit}
+    if plan is not None:
+        overrides["plan"] = plan
     with show_progress() as on_progress:
         return Syncing(catalog, workspace.settings, Materialiser(workspace.instance, overrides), on_progress).run(names)
 

@@ -4,6 +4,7 @@ from datetime import datetime
 from random import Random
 
 from primer_core.retry import RetryPolicy
+from primer_resources.catalog.access import AccessLookup
 from primer_resources.catalog.acls import Acls
 from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
@@ -11,11 +12,13 @@ from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
 from primer_resources.catalog.gate import GateLookup
 from primer_resources.catalog.generations import Generations
+from primer_resources.catalog.held_deletes import HeldDeletes
 from primer_resources.catalog.holders import Holders
 from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.parses import Parses
+from primer_resources.catalog.plan_figures import PlanFigures
 from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
@@ -26,14 +29,17 @@ class Catalog:
     """All that Primer knows about documents, by repository."""
 
     def __init__(self, url: str, clock: Clock, random: Random, policy: RetryPolicy | None = None) -> None:
-        self.database = Database(url, clock)
+        self.database = self._open(url, clock)
         self.deployments = Deployments(self.database)
         self.sources = Sources(self.database)
         self.acls = Acls(self.database)
+        self.access = AccessLookup(self.database)
         self.documents = Documents(self.database)
+        self.held_deletes = HeldDeletes(self.database)
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
         self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
+        self.plan_figures = PlanFigures(self.database)
         self.reviews = Reviews(self.database, self.jobs)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)
@@ -41,6 +47,10 @@ class Catalog:
         self.lookup = Lookup(self.database)
         self.gate = GateLookup(self.database)
         self.pulses = Pulses(self.database, self.sources)
+
+    @staticmethod
+    def _open(url: str, clock: Clock) -> Database:
+        return Database(url, clock)
 
     def now(self) -> datetime:
         """The time by which generations and leases are judged."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from uuid import uuid4
 
 from sqlalchemy import select
 
@@ -15,6 +16,7 @@ from primer_resources.catalog.upsert import insert_if_absent
 
 LIVE_ALIAS = "live"
 _BUCKETS = "buckets"
+_IDENTITY = "identity"
 
 
 class VersionState(StrEnum):
@@ -43,9 +45,10 @@ class Deployments:
         self._db = database
 
     def create(self, tenant_id: str, buckets: int) -> None:
-        """Record the tenant and the number of buckets, once. Raises PrimerError where the catalog holds another number."""
+        """Record the tenant, the number of buckets and an identity, once. Raises PrimerError where the catalog holds another number."""
         with self._db.begin() as connection:
             connection.execute(insert_if_absent(self._db, deployment), {"key": _BUCKETS, "value": str(buckets)})
+            connection.execute(insert_if_absent(self._db, deployment), {"key": _IDENTITY, "value": uuid4().hex})
             connection.execute(insert_if_absent(self._db, accounts), {"tenant_id": tenant_id, "active": True})
         self.require_buckets(buckets)
 
@@ -60,6 +63,14 @@ class Deployments:
                 f"PRIMER_BUCKETS = {buckets}, but this deployment was created with {stored}; set it back to {stored}, "
                 "or make a new deployment in another PRIMER_HOME"
             )
+
+    def identity(self) -> str:
+        """A name that no other deployment has. Raises PrimerError where `primer init` has not given one yet."""
+        with self._db.read() as connection:
+            stored: str | None = connection.execute(select(deployment.c.value).where(deployment.c.key == _IDENTITY)).scalar_one_or_none()
+        if stored is None:
+            raise PrimerError("the deployment has no identity yet; run `primer init`")
+        return stored
 
     def add_version(self, name: str, recipe: Recipe, state: VersionState, buckets: int) -> None:
         """Seal a recipe under a name and make its lanes. Raises PrimerError where the name stands for another recipe."""

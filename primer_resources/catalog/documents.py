@@ -1,4 +1,4 @@
-"""Document rows as a sync sees them: what is known, what was seen, what changed. All writes are guarded by version or by scan."""
+"""Document rows as a sync sees them: what is known, what is missing, what changed. All writes are guarded by version."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -12,15 +12,19 @@ from primer_core.failures import Reason
 from primer_core.lanes import Lane
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import lock_documents, slices
-from primer_resources.catalog.schema import contents, documents, index_state
+from primer_resources.catalog.schema import contents, documents, in_states, index_state
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.upsert import insert_if_absent
+
+STREAMED = 10_000
+"""Rows of a streamed look-up in memory at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
     """A living document of a source as the catalog has it. `container` is the path of the mail or archive that it is a member of,
-    `canonical_doc_id` the document whose rows stand for its content: itself, unless it is a copy."""
+    `canonical_doc_id` the document whose rows stand for its content: itself, unless it is a copy. `missing_scan` is the scan since which
+    complete listings do not show it, while its delete is held; None for all others."""
 
     doc_id: str
     path: str
@@ -36,6 +40,7 @@ class KnownDocument:
     reason: str | None
     deleted_at: datetime | None
     canonical_doc_id: str
+    missing_scan: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,71 +119,86 @@ class Documents:
         with self._db.read() as connection:
             for part in slices(sorted(containers)):
                 mine = and_(documents.c.source_id == source_id, documents.c.container.in_(part), documents.c.deleted_at.is_(None))
-                rows = connection.execute(select(*_COLUMNS).where(mine, documents.c.container.is_not(None)).order_by(documents.c.doc_id))
-                for row in rows:
+                # Sorted here: asked for an order, SQLite reads the whole source along an index that has it.
+                rows = connection.execute(select(*_COLUMNS).where(mine)).all()
+                for row in sorted(rows, key=lambda row: row.doc_id):
                     found.setdefault(row.container, []).append(_known(row))
         return found
 
-    def unseen_with_content(self, source_id: str, scan: int, hashes: Collection[str]) -> list[KnownDocument]:
-        """Living documents that this scan has not seen and whose content is one of `hashes`: what a rename may have left behind."""
+    def with_content(self, source_id: str, hashes: Collection[str]) -> list[KnownDocument]:
+        """Living documents of the source whose content is one of `hashes`, by path."""
         found: list[KnownDocument] = []
         with self._db.read() as connection:
             for part in slices(sorted(hashes)):
-                rows = connection.execute(
-                    select(*_COLUMNS)
-                    .where(documents.c.source_id == source_id, documents.c.content_hash.in_(part))
-                    .where(documents.c.seen_scan != scan, documents.c.deleted_at.is_(None))
-                    .order_by(documents.c.path)
-                )
-                found.extend(_known(row) for row in rows)
-        return found
+                mine = and_(documents.c.source_id == source_id, documents.c.content_hash.in_(part), documents.c.deleted_at.is_(None))
+                found.extend(_known(row) for row in connection.execute(select(*_COLUMNS).where(mine)))
+        return sorted(found, key=lambda document: document.path)  # here and not in SQL, for the reason above
 
-    def unseen(self, source_id: str, scan: int, page: int) -> Iterator[list[KnownDocument]]:
-        """Living documents that this scan has not seen, by doc_id, `page` at a time."""
+    def living_ids(self, source_id: str, page: int) -> Iterator[str]:
+        """The doc_ids of the source's living documents, ascending; read `page` at a time, each page in a transaction of its own."""
+        mine = and_(documents.c.source_id == source_id, documents.c.deleted_at.is_(None))
         after = ""
         while True:
-            statement = (
-                select(*_COLUMNS)
-                .where(documents.c.source_id == source_id, documents.c.seen_scan != scan, documents.c.deleted_at.is_(None))
-                .where(documents.c.doc_id > after)
-                .order_by(documents.c.doc_id)
-                .limit(page)
-            )
+            statement = select(documents.c.doc_id).where(mine, documents.c.doc_id > after).order_by(documents.c.doc_id).limit(page)
             with self._db.read() as connection:
-                found = [_known(row) for row in connection.execute(statement)]
-            if not found:
+                found = connection.execute(statement).scalars().all()
+            yield from found
+            if len(found) < page:
                 return
-            yield found
-            after = found[-1].doc_id
+            after = found[-1]
+
+    def missing_ids(self, source_id: str) -> Iterator[str]:
+        """The doc_ids of the living documents whose delete is held, ascending, streamed from one snapshot."""
+        mine = and_(documents.c.source_id == source_id, documents.c.missing_scan.is_not(None))
+        with self._db.read() as connection:
+            statement = select(documents.c.doc_id).where(mine).order_by(documents.c.doc_id)
+            yield from connection.execution_options(yield_per=STREAMED).execute(statement).scalars()
+
+    def count_missing(self, source_id: str) -> int:
+        """How many living documents of the source have a held delete."""
+        mine = and_(documents.c.source_id == source_id, documents.c.missing_scan.is_not(None), documents.c.deleted_at.is_(None))
+        with self._db.read() as connection:
+            return connection.execute(select(func.count()).select_from(documents).where(mine)).scalar_one()
+
+    def living_page(self, source_id: str, after: str, limit: int, if_missing: bool = False) -> list[KnownDocument]:
+        """A page of the source's living documents by doc_id, from the one that follows `after`; with `if_missing` those whose delete is
+        held."""
+        mine = and_(documents.c.source_id == source_id, documents.c.deleted_at.is_(None), documents.c.doc_id > after)
+        if if_missing:
+            mine = and_(mine, documents.c.missing_scan.is_not(None))
+        with self._db.read() as connection:
+            rows = connection.execute(select(*_COLUMNS).where(mine).order_by(documents.c.doc_id).limit(limit))
+            return [_known(row) for row in rows]
 
     def wait_to_be_read(self, source_id: str) -> bool:
         """Whether living documents of the source kept changing, or vanished, while they were read: only a listing shows them again."""
-        mine = and_(documents.c.source_id == source_id, documents.c.reason == Reason.CHANGING, documents.c.deleted_at.is_(None))
+        mine = and_(documents.c.source_id == source_id, in_states(documents.c.reason, [Reason.CHANGING]), documents.c.deleted_at.is_(None))
         with self._db.read() as connection:
             return connection.execute(select(documents.c.doc_id).where(mine).limit(1)).first() is not None
-
-    def living(self, source_id: str) -> int:
-        """How many living documents the source has."""
-        statement = select(func.count()).select_from(documents).where(documents.c.source_id == source_id, documents.c.deleted_at.is_(None))
-        with self._db.read() as connection:
-            return connection.execute(statement).scalar_one()
 
     def lock(self, connection: Connection, doc_ids: Collection[str]) -> None:
         """Take all documents that the transaction will change, in the order that all others take them; before it changes the first one."""
         lock_documents(connection, doc_ids)
 
-    def mark_seen(self, connection: Connection, doc_ids: Sequence[str], scan: int) -> None:
-        """These documents are in the listing."""
+    def mark_missing(self, connection: Connection, doc_ids: Sequence[str], scan: int) -> None:
+        """A complete listing does not show these, and their delete is held. One that was missing before stays missing since then."""
         self.lock(connection, doc_ids)
         for part in slices(doc_ids):
-            connection.execute(update(documents).where(documents.c.doc_id.in_(part)).values(seen_scan=scan))
+            mine = and_(documents.c.doc_id.in_(part), documents.c.missing_scan.is_(None), documents.c.deleted_at.is_(None))
+            connection.execute(update(documents).where(mine).values(missing_scan=scan))
 
-    def add(self, connection: Connection, source: Source, doc_id: str, place: Placement, version: VersionFacts, scan: int) -> bool:
+    def mark_present(self, connection: Connection, doc_ids: Sequence[str]) -> None:
+        """The source shows these again."""
+        self.lock(connection, doc_ids)
+        for part in slices(doc_ids):
+            connection.execute(update(documents).where(documents.c.doc_id.in_(part)).values(missing_scan=None))
+
+    def add(self, connection: Connection, source: Source, doc_id: str, place: Placement, version: VersionFacts) -> bool:
         """A document seen for the first time, or again after its tombstone, which a newer version lifts.
 
         Returns False where a tombstone of the same or a newer version stands.
         """
-        values = _place(place) | _facts(version) | {"seen_scan": scan, "deleted_at": None, "canonical_doc_id": doc_id}
+        values = _place(place) | _facts(version) | {"missing_scan": None, "deleted_at": None, "canonical_doc_id": doc_id}
         # RETURNING, since SQLAlchemy does not keep the row count of an INSERT on Postgres.
         added = connection.execute(
             insert_if_absent(self._db, documents)
@@ -204,22 +224,22 @@ class Documents:
         bucket: str | None = connection.execute(select(documents.c.bucket).where(documents.c.doc_id == doc_id)).scalar_one()
         return bucket
 
-    def move(self, connection: Connection, doc_id: str, place: Placement, scan: int) -> None:
+    def move(self, connection: Connection, doc_id: str, place: Placement) -> None:
         """Only metadata moves: path, title, fingerprint, permissions. The version and the content stay."""
-        connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**_place(place), seen_scan=scan))
+        connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**_place(place), missing_scan=None))
 
-    def grant(self, connection: Connection, doc_id: str, acl_id: str, acl_error: str | None, scan: int) -> None:
+    def grant(self, connection: Connection, doc_id: str, acl_id: str, acl_error: str | None) -> None:
         """Only who may see it changes."""
-        values = {"acl_id": acl_id, "acl_error": acl_error, "seen_scan": scan}
+        values = {"acl_id": acl_id, "acl_error": acl_error, "missing_scan": None}
         connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**values))
 
-    def advance(self, connection: Connection, doc_id: str, place: Placement, version: VersionFacts, scan: int) -> bool:
+    def advance(self, connection: Connection, doc_id: str, place: Placement, version: VersionFacts) -> bool:
         """A newer version, by compare-and-set. Returns False where the catalog already has that version or a newer one."""
         values = _facts(version) | {"bucket": func.coalesce(documents.c.bucket, version.bucket), "canonical_doc_id": doc_id}
         moved = connection.execute(
             update(documents)
             .where(documents.c.doc_id == doc_id, documents.c.version_order < version.version_order, documents.c.deleted_at.is_(None))
-            .values(**_place(place), **values, seen_scan=scan)
+            .values(**_place(place), **values, missing_scan=None)
         )
         return moved.rowcount == 1
 
@@ -227,11 +247,11 @@ class Documents:
         self,
         connection: Connection,
         gone: Sequence[KnownDocument],
-        scan: int | None,
         now: datetime,
         told: Mapping[str, Deletion] = MappingProxyType({}),
+        if_missing: bool = False,
     ) -> list[str]:
-        """Tombstone documents, each still at the version given and, with a scan, still unseen by it. Returns the doc_ids that went.
+        """Tombstone documents, each still at the version given and, with `if_missing`, still missing. Returns the doc_ids that went.
 
         A tombstone's version is that of the delete (`told`: doc_id → deletion; the others went now) and at least one above the
         document's, so that a late repeat of any earlier version cannot revive it.
@@ -243,11 +263,18 @@ class Documents:
                 documents.c.version_order == known.version_order,
                 documents.c.deleted_at.is_(None),
             )
-            if scan is not None:
-                guard = and_(guard, documents.c.seen_scan != scan)
+            if if_missing:
+                guard = and_(guard, documents.c.missing_scan.is_not(None))
             deletion = told.get(known.doc_id, Deletion(0, now))
             order, at = max(deletion.version_order, known.version_order + 1), deletion.event_time
-            values = {"deleted_at": now, "status": "deleted", "reason": None, "version_order": order, "event_time": at}
+            values = {
+                "deleted_at": now,
+                "status": "deleted",
+                "reason": None,
+                "version_order": order,
+                "event_time": at,
+                "missing_scan": None,
+            }
             done = connection.execute(update(documents).where(guard).values(canonical_doc_id=documents.c.doc_id, **values))
             if done.rowcount == 1:
                 went.append(known.doc_id)

@@ -98,6 +98,23 @@ sources = Table(
 """`last_good_at` is when the last sync ended that read all of the source without a problem. `turn_began_at` is when the newest sync took
 the source, and `progressed_at` when it last committed something; it is under way while the lease holds."""
 
+held_deletes = Table(
+    "held_deletes",
+    metadata,
+    Column("source_id", ForeignKey("sources.source_id"), primary_key=True),
+    Column("digest", String, primary_key=True),
+    Column("state", String, nullable=False),
+    Column("scan", BigInt, nullable=False),
+    Column("documents", Integer, nullable=False),
+    Column("reasons", Json, nullable=False),
+    Column("held_at", UtcDateTime, nullable=False),
+    Column("listed_at", UtcDateTime, nullable=False),
+    Column("decided_at", UtcDateTime),
+    Column("decided_by", String),
+)
+"""Sets of documents that a listing would have deleted and that were held, by the digest of their ids (primer_core/delete_guard.py).
+`scan` is the newest listing that held the set, `held_at` when the first one did, `decided_by` the person who approved or rejected it."""
+
 documents = Table(
     "documents",
     metadata,
@@ -121,17 +138,21 @@ documents = Table(
     Column("status", String, nullable=False),
     Column("reason", String),
     Column("event_time", UtcDateTime, nullable=False),
-    Column("seen_scan", BigInt, nullable=False, server_default="0"),
+    Column("missing_scan", BigInt),
     Column("deleted_at", UtcDateTime),
     Index(None, "source_id", "path"),
     Index(None, "uri"),
     Index(None, "source_id", "content_hash"),
     Index(None, "content_hash"),
     Index("ix_documents_members", "source_id", "container", **_partial("container IS NOT NULL")),
-    Index("ix_documents_unseen", "source_id", "seen_scan", **_partial("deleted_at IS NULL")),
+    Index("ix_documents_living", "source_id", "doc_id", **_partial("deleted_at IS NULL")),
+    Index("ix_documents_missing", "source_id", "doc_id", **_partial("missing_scan IS NOT NULL")),
+    Index("ix_documents_changing", "source_id", **_partial("reason = 'changing'")),
+    Index("ix_documents_acl", "acl_id", **_partial("deleted_at IS NULL")),
 )
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
 `acl_error` says why the document's permissions could not be read; while it stands the document is hidden.
+`missing_scan` is the scan since which complete listings do not show the document, while its delete is held.
 `container` is the path of the listed mail or archive that the document is a member of, None for what is listed itself.
 `canonical_doc_id` is the document whose rows stand for this one's content: the document itself, unless it is a copy."""
 

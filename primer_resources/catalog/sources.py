@@ -175,22 +175,26 @@ class Sources:
         """Where the feed goes on, inside the transaction of what it told so far; `check` has fenced that transaction."""
         connection.execute(update(sources).where(sources.c.source_id == source_id).values(cursor=dict(cursor)))
 
+    def save_held(self, connection: Connection, source_id: str, count: int) -> None:
+        """A person decided on the held deletes, inside a fenced transaction: no listing is awaited, and so many are still held."""
+        values = {"held_digest": None, "held_count": count, "held_at": None}
+        connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+
     def finish(self, source_id: str, epoch: int, began_at: datetime | None, error: str | None, listed: Listed | None = None) -> None:
         """End a sync: give the source back and say how it went. `began_at` is when it began, None where it failed;
-        `listed` is what a full listing gave, None where there was none: what is held stays as it is."""
+        `listed` is what a full listing gave; where there was none, or an incomplete one, what is held stays as it is."""
         now = self._db.now()
         values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "last_error": error, "last_synced_at": now}
         if began_at is not None:
             values["last_began_at"] = began_at
         if began_at is not None and error is None:
             values["last_good_at"] = now
-        if listed is not None:
+        if listed is not None and listed.is_complete:
             same = sources.c.held_digest == listed.held_digest
             held_at = None if listed.held_digest is None else case((same, sources.c.held_at), else_=now)
             values |= {"held_digest": listed.held_digest, "held_count": listed.held_count, "held_at": held_at}
-            if listed.is_complete:
-                values |= {"last_reconciled_at": began_at}
-            if listed.is_complete and listed.cursor is not None:
+            values |= {"last_reconciled_at": began_at}
+            if listed.cursor is not None:
                 values |= {"cursor": dict(listed.cursor)}
         with self._db.begin() as connection:
             connection.execute(update(sources).where(sources.c.source_id == source_id, sources.c.lease_epoch == epoch).values(**values))

@@ -16,15 +16,15 @@ import json
 import os
 import reprlib
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, StrictStr, StringConstraints, ValidationError
 
 from primer_resources.connectors.base import Access
+from primer_resources.strict_yaml import StrictYamlError, load_strict_yaml
 
 SUFFIX = ".access.yaml"
 MAX_BYTES = 4_000_000
@@ -76,19 +76,6 @@ class AccessRules:
         return Access(scope="", groups=self.default)
 
 
-class _UniqueKeys(yaml.SafeLoader):
-    """A safe loader that refuses a key written twice: YAML would silently keep the last, and so perhaps open a folder."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key = key_node.value if isinstance(key_node, yaml.ScalarNode) else key_node
-            if key in seen:
-                raise AccessFileError(f"key {key!r} stands twice (line {key_node.start_mark.line + 1}); keep one of them")
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def _normalise(key: str) -> str:
     """The folder path that a key names, NFC. Raises AccessFileError for what is no path below the root."""
     place = unicodedata.normalize("NFC", key).rstrip("/")
@@ -105,13 +92,9 @@ def _show(value: Any) -> str:
 
 def _parse(text: str) -> AccessFile:
     try:
-        # The loader is a subclass of SafeLoader: it builds plain values only.
-        content = yaml.load(text, Loader=_UniqueKeys)
-    except yaml.MarkedYAMLError as error:
-        where = f" (line {error.problem_mark.line + 1})" if error.problem_mark else ""
-        raise AccessFileError(f"it is no valid YAML{where}: {error.problem}; mend that line") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise AccessFileError(f"it is no valid YAML: {str(error).splitlines()[0]}; write `groups` and `folders`") from error
+        content = load_strict_yaml(text)
+    except StrictYamlError as error:
+        raise AccessFileError(str(error)) from error
     if not isinstance(content, dict):
         raise AccessFileError(f"it holds {type(content).__name__}, not a mapping; write `groups: [...]` and `folders: {{HR: [hr]}}`")
     try:

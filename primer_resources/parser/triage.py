@@ -31,6 +31,15 @@ def slow_work(path: Path, fast: FastLane) -> SlowWork | None:
     return None if unread is None else SlowWork(f"page {unread + 1} needs OCR", pages)
 
 
+def ocr_pages(path: Path) -> int | None:
+    """How many pages of a PDF file need OCR; None where it cannot be opened."""
+    try:
+        with pypdfium2.PdfDocument(path) as pdf:
+            return sum(_needs_ocr(pdf, number) for number in range(len(pdf)))
+    except pypdfium2.PdfiumError:
+        return None
+
+
 def _needs_ocr(pdf: pypdfium2.PdfDocument, number: int) -> bool:
     page = pdf[number]
     try:

@@ -36,7 +36,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]
         facts = VersionFacts("1", 1, FAX, "application/pdf", "00", "indexed", None)
         with catalog.database.begin() as connection:
             catalog.documents.add_content(connection, FAX, 3, "application/pdf", Lane.SLOW, "blobs/fax")
-            catalog.documents.add(connection, catalog.sources.get("docs"), doc_id("docs", "fax.pdf"), place("fax.pdf"), facts, scan=1)
+            catalog.documents.add(connection, catalog.sources.get("docs"), doc_id("docs", "fax.pdf"), place("fax.pdf"), facts)
             catalog.reviews.record(connection, FAX, "p", {"p"}, seen)
         yield space
 

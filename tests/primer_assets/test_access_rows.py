@@ -53,7 +53,7 @@ def move_to(place: Deployment, path: str, group: str) -> None:
     now = catalog.now()
     with catalog.database.begin() as connection:
         catalog.acls.put(connection, source, AclRow(wanted, group, (group,), readable=True, error=""), now)
-        catalog.documents.grant(connection, document.doc_id, wanted, None, source.scan)
+        catalog.documents.grant(connection, document.doc_id, wanted, None)
         job = NewJob(
             *(document.doc_id, source.source_id, document.source_version, document.content_hash, document.bucket or ""),
             *("fast", Operation.ACL, now),

@@ -85,7 +85,7 @@ class Library:
         else:
             doc_id = ids.doc_id("handbook", path)
             with self.world.catalog.database.begin() as connection:
-                assert self.world.catalog.documents.advance(connection, doc_id, place(path, acl_id), facts(order, content), scan=0)
+                assert self.world.catalog.documents.advance(connection, doc_id, place(path, acl_id), facts(order, content))
         self.world.job(doc_id, order, content=content)
         self.world.bring_to_write()
         ((job, state),) = self.world.catalog.generations.open([self.world.claim_write()], "run-a")
@@ -134,12 +134,12 @@ class Library:
         """Delete a document in the catalog; its rows stay until their purge."""
         with self.world.catalog.database.begin() as connection:
             known = self.world.catalog.documents.by_id([doc_id])[doc_id]
-            assert self.world.catalog.documents.tombstone(connection, [known], None, self.world.catalog.now()) == [doc_id]
+            assert self.world.catalog.documents.tombstone(connection, [known], self.world.catalog.now()) == [doc_id]
 
     def move(self, doc_id: str, path: str, acl_id: str, acl_error: str | None = None) -> None:
         """Put a document under another ACL, in the catalog only."""
         with self.world.catalog.database.begin() as connection:
-            self.world.catalog.documents.move(connection, doc_id, place(path, acl_id, acl_error), scan=1)
+            self.world.catalog.documents.move(connection, doc_id, place(path, acl_id, acl_error))
 
     def search(self, query: str, groups: Sequence[str] = ALL, k: int = 10) -> list[SearchResult]:
         """Search as a person of these groups."""

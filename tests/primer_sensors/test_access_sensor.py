@@ -27,7 +27,7 @@ def removal(docs: Deployment, path: str, bucket: str) -> None:
     """A document whose permissions changed."""
     catalog, source = docs.workspace.catalog, docs.workspace.catalog.sources.get("docs")
     with catalog.database.begin() as connection:
-        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket), scan=1)
+        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket))
         job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "fast", Operation.ACL, catalog.now())
         catalog.jobs.add(connection, [job], ["v1"])
 

@@ -60,7 +60,7 @@ def test_a_stalled_source_is_told_with_its_reason_and_told_again_only_when_it_ch
 def test_a_change_that_waits_past_the_limit_is_told(docs: Deployment) -> None:
     catalog, source = docs.workspace.catalog, docs.workspace.catalog.sources.get("docs")
     with catalog.database.begin() as connection:
-        assert catalog.documents.add(connection, source, "doc", place("a.md", "acl-a"), facts(1, "one", "00"), scan=1)
+        assert catalog.documents.add(connection, source, "doc", place("a.md", "acl-a"), facts(1, "one", "00"))
         catalog.jobs.add(connection, [NewJob("doc", "docs", "1", "one", "00", "fast", Operation.UPSERT, catalog.now())], ["v1"])
         connection.execute(update(jobs).values(created_at=catalog.now() - timedelta(minutes=6)))
     passed, severity, words = told(tick(pulse_sensor, docs.workspace))["changes_in_time"]

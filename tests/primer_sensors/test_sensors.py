@@ -41,7 +41,7 @@ def waiting_document(made: Workspace, path: str, bucket: str) -> None:
     catalog, source = made.catalog, made.catalog.sources.get("docs")
     now = catalog.now()
     with catalog.database.begin() as connection:
-        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket), scan=1)
+        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket))
         job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "fast", Operation.UPSERT, now)
         catalog.jobs.add(connection, [job], ["v1"])
 

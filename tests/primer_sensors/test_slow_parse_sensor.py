@@ -27,7 +27,7 @@ def scan(docs: Deployment, path: str, bucket: str) -> None:
     """A document that waits in the slow lane."""
     catalog, source = docs.workspace.catalog, docs.workspace.catalog.sources.get("docs")
     with catalog.database.begin() as connection:
-        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket), scan=1)
+        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket))
         job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "slow", Operation.UPSERT, catalog.now())
         catalog.jobs.add(connection, [job], ["v1"])
 
@@ -51,7 +51,7 @@ def test_a_second_run_waits_for_the_first_and_a_sweep_for_neither(docs: Deployme
     assert isinstance(tick(slow_parse_sensor, docs.workspace, first.cursor), dg.SkipReason)
     catalog = docs.workspace.catalog
     with catalog.database.begin() as connection:
-        catalog.documents.add(connection, catalog.sources.get("docs"), "wiki", place("w.md"), facts(1, "two", "02"), scan=1)
+        catalog.documents.add(connection, catalog.sources.get("docs"), "wiki", place("w.md"), facts(1, "two", "02"))
         catalog.jobs.add(connection, [NewJob("wiki", "docs", "1", "two", "02", "fast", Operation.UPSERT, catalog.now())], ["v1"])
     (sweep,) = tick(index_sweep_sensor, docs.workspace).run_requests
     assert (sweep.tags[RANGE_START], sweep.tags[RANGE_END]) == ("02|v1", "02|v1")

@@ -82,7 +82,7 @@ def test_a_delete_empties_the_manifest_and_purges_every_row(world: World) -> Non
     world.index(document, 1, ["c1", "c2"])
     with world.catalog.database.begin() as connection:
         known = world.catalog.documents.by_id([document])[document]
-        world.catalog.documents.tombstone(connection, [known], None, world.catalog.now())
+        world.catalog.documents.tombstone(connection, [known], world.catalog.now())
     world.job(document, 1, Operation.DELETE, None)
     assert len(world.flip(world.flip_of(world.claim_write(), []))) == 1
     (row,) = world.rows(index_state)
@@ -194,7 +194,7 @@ def test_the_acl_that_rows_are_written_with_is_the_documents_at_the_opening(worl
     world.job(document)
     world.bring_to_write()
     with world.catalog.database.begin() as connection:
-        world.catalog.documents.move(connection, document, place("a.md", "acl-b"), scan=1)
+        world.catalog.documents.move(connection, document, place("a.md", "acl-b"))
     job = world.claim_write()
     ((opened, _),) = world.catalog.generations.open([job], "run-a")
     assert (opened.acl_ids, opened.generation) == (("acl-b",), 1)
@@ -204,7 +204,7 @@ def test_the_acl_that_rows_are_written_with_is_the_documents_at_the_opening(worl
 def move_to(world: World, document: str, acl_id: str, order: int, content: str) -> None:
     """A document comes under another ACL, and its rows are written anew."""
     with world.catalog.database.begin() as connection:
-        world.catalog.documents.move(connection, document, place("a.md", acl_id), scan=1)
+        world.catalog.documents.move(connection, document, place("a.md", acl_id))
     world.job(document, order, Operation.ACL, content)
     flip = world.flip_of(world.claim_write(), ["c1"], rewrite=True)
     assert world.flip(flip) == [flip.job]
@@ -317,7 +317,7 @@ def test_a_flip_and_a_listing_that_change_the_same_documents_do_not_wait_for_eac
         world.catalog.documents.lock(connection, [last, first])
         flipping.start()
         with _waits_for_a_lock(world):
-            world.catalog.documents.mark_seen(connection, [last, first], 5)
+            world.catalog.documents.mark_missing(connection, [last, first], 5)
     flipping.join(20)
     assert len(done) == 2
-    assert {world.row_of(doc_id).seen_scan for doc_id in (first, last)} == {5}
+    assert {world.row_of(doc_id).missing_scan for doc_id in (first, last)} == {5}

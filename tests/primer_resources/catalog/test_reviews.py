@@ -52,7 +52,7 @@ def test_pages_are_listed_with_every_document_that_has_the_content_and_go_with_i
     assert world.catalog.lookup.status(first, VERSION).pages_to_review == 2
     known = world.catalog.documents.by_id([first])
     with world.catalog.database.begin() as connection:
-        world.catalog.documents.tombstone(connection, [known[first]], None, world.catalog.now())
+        world.catalog.documents.tombstone(connection, [known[first]], world.catalog.now())
     assert waiting(world) == [("b.pdf", 2), ("b.pdf", 5)]
     assert world.advance(world.catalog.lookup.find_document("handbook/b.pdf")[0], 2)
     assert waiting(world) == [], "nobody has that content any more"

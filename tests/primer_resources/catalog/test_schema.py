@@ -72,7 +72,9 @@ def test_partial_indexes_hold_what_the_queries_ask_for(database: Database) -> No
     assert "done_at" in found["ix_purges_due_waiting"]
     assert "NOT" not in found["ix_purges_due_waiting"]
     assert {"done_at", "NOT"} <= found["ix_purges_due_done"]
-    assert "deleted_at" in found["ix_documents_unseen"]
+    assert "deleted_at" in found["ix_documents_living"]
+    assert {"missing_scan", "NOT"} <= found["ix_documents_missing"]
+    assert {"reason", "changing"} <= found["ix_documents_changing"]
     assert "open" in found["ix_reviews_open"]
 
 

@@ -112,7 +112,7 @@ class World:
         """A new document with no job. Returns its doc_id."""
         doc_id = ids.doc_id(SOURCE, path)
         with self.catalog.database.begin() as connection:
-            added = self.catalog.documents.add(connection, source(), doc_id, place(path, acl_id), facts(order, content, bucket), scan=0)
+            added = self.catalog.documents.add(connection, source(), doc_id, place(path, acl_id), facts(order, content, bucket))
         assert added
         return doc_id
 
@@ -141,7 +141,7 @@ class World:
         """A newer version of a document, with no job."""
         path = self.row_of(doc_id).path
         with self.catalog.database.begin() as connection:
-            return self.catalog.documents.advance(connection, doc_id, place(path, acl_id), facts(order, content), scan=0)
+            return self.catalog.documents.advance(connection, doc_id, place(path, acl_id), facts(order, content))
 
     def claim(self, stage: Stage, owner: str = "run-a", limit: int = 100, buckets: Sequence[str] = BUCKETS) -> list[Job]:
         """Claim in the live version."""

@@ -1,0 +1,1 @@
+"""The directory: which groups a person belongs to."""
