@@ -10,6 +10,7 @@ from pathlib import Path
 
 from primer.workspace import Workspace
 from primer_core.failures import PrimerError
+from primer_core.freshness import Severity as Late
 from primer_resources.settings import load_settings, unknown_variables
 
 LEAST_FREE_GB = 2
@@ -21,6 +22,9 @@ class Severity(StrEnum):
     OK = "ok"
     WARNING = "warning"
     ERROR = "error"
+
+
+_SEVERITIES = {Late.OK: Severity.OK, Late.WARN: Severity.WARNING, Late.ERROR: Severity.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,18 +137,20 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
     sources = workspace.catalog.sources.all()
     if not sources:
         yield Check("sources", Severity.WARNING, "none", "add one with `primer source add PATH --groups GROUP`")
+    health = {each.source_id: each for each in workspace.catalog.pulses.sources(workspace.settings.pulse_limits.stalled)}
     for source in sources:
+        stands = health[source.source_id]
         root = source.settings.get("root")
         if root is not None and not Path(str(root)).is_dir():
             remedy = f"mount it, or `primer source set {source.source_id} --location FOLDER`"
             yield Check(f"source {source.source_id}", Severity.ERROR, f"its folder {root} is not there", remedy)
-        elif source.last_error:
-            yield Check(f"source {source.source_id}", Severity.WARNING, source.last_error)
+        elif stands.severity is not Late.OK:
+            yield Check(f"source {source.source_id}", _SEVERITIES[stands.severity], f"{stands.health}: {stands.reason}")
         elif source.held_count:
             message = f"{source.held_count} deletes are held"
             yield Check(f"source {source.source_id}", Severity.WARNING, message, "see that the source is whole, then sync again to confirm")
         else:
-            yield Check(f"source {source.source_id}", Severity.OK, f"last synced {source.last_synced_at or 'never'}")
+            yield Check(f"source {source.source_id}", Severity.OK, f"{stands.health}, last synced {source.last_synced_at or 'never'}")
 
 
 def _queue(workspace: Workspace) -> Iterator[Check]:
@@ -152,3 +158,8 @@ def _queue(workspace: Workspace) -> Iterator[Check]:
     waiting = workspace.catalog.jobs.unfinished()
     message = f"{waiting} jobs not finished, {dead} dead letters"
     yield Check("queue", Severity.WARNING if dead else Severity.OK, message, "`primer dlq list` says why" if dead else "")
+    settings, version = workspace.settings, workspace.catalog.deployments.live().name
+    for lane in workspace.catalog.pulses.take(version, settings.freshness_window, settings.pulse_limits).lanes:
+        if lane.severity is not Late.OK:
+            remedy = "see that the daemon runs and what its runs say (`primer status --freshness`), or run `primer sync`"
+            yield Check("freshness", _SEVERITIES[lane.severity], lane.words, remedy)
