@@ -3,9 +3,9 @@
 usage: removal.py [--removals 100] [--every 1.0] [--home FOLDER]
 Makes a folder of documents that everybody may read, indexes it, starts `make ui`'s processes, and takes documents away one after the
 other: by turns, a rule in the access file is changed, and a document is moved to a folder of another rule. A search of everybody runs all
-the time. Printed in seconds, p50 and p95: from the edit, and from the commit of the event, until that search no longer returns the
+the time. Printed in seconds, p50 and p95: from the edit, and from the commit of the event, until such a search has ended without the
 document; and for moved ones until the rows of both indexes say so (a changed rule rewrites no row). A search takes what `search` says, and
-nothing is seen sooner than the next one begins.
+one that began before the commit may still return the document.
 """
 
 import argparse
@@ -40,7 +40,7 @@ PATIENCE_S = 600.0
 
 @dataclass(slots=True)
 class Removal:
-    """A document that was taken away: when it was edited, and when a search began that no longer returned it."""
+    """A document that was taken away: when it was edited, and when a search ended that no longer returned it."""
 
     number: int
     edited: datetime
@@ -104,14 +104,14 @@ class Bench:
             (self.folder / removal.folder / name).rename(self.folder / CLOSED / name)
 
     def look(self) -> set[int]:
-        """One search of everybody; notes the removals that it no longer returns. Returns what it found."""
-        began_at, began = self.workspace.catalog.now(), time.monotonic()
+        """One search of everybody; notes the removals that it did not return. Returns what it found."""
+        began = time.monotonic()
         hits = self.workspace.reader.search("berth of the harbour", self.workspace.settings.tenant, [EVERYBODY], 1000)
         self.searches.append(time.monotonic() - began)
         found = {int(Path(hit.path).stem.split("-")[1]) for hit in hits}
         for removal in self.removals:
             if removal.unseen is None and removal.number not in found:
-                removal.unseen = began_at
+                removal.unseen = self.workspace.catalog.now()
         return found
 
     def settle(self) -> bool:
