@@ -28,7 +28,7 @@ class Lane(StrEnum):
 
 
 def lane_of(operation: Operation, content: Lane) -> Lane:
-    """The lane of a job on a content of lane `content`. A copy waits for the rows of its content, so it goes and is judged with contents."""
+    """The lane of a job on a content of lane `content`. A copy waits for the rows of its content, so it goes with contents."""
     return Lane.ACCESS if operation in (Operation.DELETE, Operation.ACL) else content
 
 
