@@ -89,7 +89,7 @@ def doc_id(place: Deployment, path: str) -> str:
 
 
 def test_a_removal_counts_before_the_rows_know_of_it_and_then_the_rows_follow(place: Deployment) -> None:
-    place.write("memo.md", "# Memo\n\nThe ferry of the harbour is sold.")
+    place.write("memo.md", f"# Memo\n\nThe ferry of the harbour is sold by {place.name}.")
     place.sync()
     memo, insiders = doc_id(place, "memo.md"), f"{place.name}-insiders"
     move_to(place, "memo.md", insiders)
@@ -151,7 +151,7 @@ class BusyEmbedder:
 
 
 def test_a_big_document_being_embedded_delays_no_removal_of_its_own_rows_or_of_others(place: Deployment) -> None:
-    place.write("memo.md", "# Memo\n\nThe ferry of the harbour is sold.")
+    place.write("memo.md", f"# Memo\n\nThe ferry of the harbour is sold by {place.name}.")
     place.write("big.md", "# Big\n\nThe ferry of the harbour, in all detail.")
     place.sync()
     crew = f"{place.name}-crew"
@@ -188,7 +188,7 @@ def test_a_big_document_being_embedded_delays_no_removal_of_its_own_rows_or_of_o
 
 
 def test_lanes_that_a_sweep_holds_are_waited_for(place: Deployment) -> None:
-    place.write("memo.md", "# Memo\n\nThe ferry of the harbour is sold.")
+    place.write("memo.md", f"# Memo\n\nThe ferry of the harbour is sold by {place.name}.")
     place.sync()
     move_to(place, "memo.md", f"{place.name}-crew")
     catalog, lease = place.workspace.catalog, place.workspace.settings.lease
