@@ -10,6 +10,7 @@ from pathlib import Path
 
 from primer.workspace import Workspace
 from primer_core.failures import PrimerError
+from primer_core.freshness import Severity as Late
 from primer_resources.connectors.drive import DriveSettings
 from primer_resources.connectors.registry import kind_of
 from primer_resources.settings import load_settings, unknown_variables
@@ -23,6 +24,9 @@ class Severity(StrEnum):
     OK = "ok"
     WARNING = "warning"
     ERROR = "error"
+
+
+_SEVERITIES = {Late.OK: Severity.OK, Late.WARN: Severity.WARNING, Late.ERROR: Severity.ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +145,15 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
     sources = workspace.catalog.sources.all()
     if not sources:
         yield Check("sources", Severity.WARNING, "none", "add one with `primer source add PATH --groups GROUP`")
+    health = {each.source_id: each for each in workspace.catalog.pulses.sources(workspace.settings.pulse_limits.stalled)}
     for source in sources:
+        stands = health[source.source_id]
         root = str(source.settings.get("root", ""))
         if kind_of(source.type, root).settings is DriveSettings and not Path(root).is_dir():
             remedy = f"mount it, or `primer source set {source.source_id} --location FOLDER`"
             yield Check(f"source {source.source_id}", Severity.ERROR, f"its folder {root} is not there", remedy)
-        elif source.last_error:
-            yield Check(f"source {source.source_id}", Severity.WARNING, source.last_error)
+        elif stands.severity is not Late.OK:
+            yield Check(f"source {source.source_id}", _SEVERITIES[stands.severity], f"{stands.health}: {stands.reason}")
         elif source.held_count:
             message = f"{source.held_count} deletes are held"
             yield Check(
@@ -157,7 +163,7 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
                 "see that the source is whole; `primer deletes list` shows them, `primer deletes approve` lets them through",
             )
         else:
-            yield Check(f"source {source.source_id}", Severity.OK, f"last synced {source.last_synced_at or 'never'}")
+            yield Check(f"source {source.source_id}", Severity.OK, f"{stands.health}, last synced {source.last_synced_at or 'never'}")
 
 
 def _queue(workspace: Workspace) -> Iterator[Check]:
@@ -165,3 +171,8 @@ def _queue(workspace: Workspace) -> Iterator[Check]:
     waiting = workspace.catalog.jobs.unfinished()
     message = f"{waiting} jobs not finished, {dead} dead letters"
     yield Check("queue", Severity.WARNING if dead else Severity.OK, message, "`primer dlq list` says why" if dead else "")
+    settings, version = workspace.settings, workspace.catalog.deployments.live().name
+    for lane in workspace.catalog.pulses.take(version, settings.freshness_window, settings.pulse_limits).lanes:
+        if lane.severity is not Late.OK:
+            remedy = "see that the daemon runs and what its runs say (`primer status --freshness`), or run `primer sync`"
+            yield Check("freshness", _SEVERITIES[lane.severity], lane.words, remedy)

@@ -21,6 +21,9 @@ from primer_resources.toolkit import Toolkit
 
 RUN_TIME = timedelta(minutes=10)
 """How long a run takes up more jobs; the next one goes on."""
+LINGER = timedelta(seconds=30)
+"""How long a run that a sensor launched waits for more: removals come in bursts, and a new process takes several seconds to begin."""
+LINGER_POLL_S = 0.5
 
 
 @grid_asset(
@@ -44,29 +47,29 @@ def access_rows(
     with plain_errors():
         run = StageRun.of(context, catalog, store, settings, toolkit)
         tally = Tally()
+        linger = LINGER if "dagster/sensor_name" in context.run.tags else timedelta(0)
         with run.working():
-            left = _drain(run, tally, checkpoint)
+            left = drain_access(run, tally, checkpoint, linger)
         if left:
             context.log.info(f"{left} jobs are left, since other runs have the lanes of their buckets; the next run goes on")
         return dg.MaterializeResult(metadata={**tally.metadata("rows_added"), "left": left})
 
 
-def _drain(run: StageRun, tally: Tally, checkpoint: Checkpoint) -> int:
-    """Work until nothing waits. Returns how many jobs are left, where lanes stay taken for a lease or the run's time is over.
+def drain_access(run: StageRun, tally: Tally, checkpoint: Checkpoint, linger: timedelta) -> int:
+    """Work until nothing has waited for `linger`. Returns how many jobs are left, where lanes stay taken for a lease or the run's time is
+    over.
 
     The lanes are given back after each batch, and then left alone for a moment: a sweep that has something to write waits for them.
     """
     began = moved = time.monotonic()
-    while waiting := run.catalog.jobs.waiting_access(run.version.name, run.buckets):
-        if _write_batch(run, [row.bucket for row in waiting], tally, checkpoint):
+    while True:
+        waiting = run.catalog.jobs.waiting_access(run.version.name, run.buckets)
+        if waiting and _write_batch(run, [row.bucket for row in waiting], tally, checkpoint):
             moved = time.monotonic()
-        now = time.monotonic()
-        if now - began >= RUN_TIME.total_seconds() or now - moved >= run.settings.lease.total_seconds():
-            return sum(row.jobs for row in waiting)
-        if run.catalog.jobs.waiting_access(run.version.name, run.buckets):
-            pause()
-            pause()
-    return 0
+        idle, patience = time.monotonic() - moved, run.settings.lease if waiting else linger
+        if time.monotonic() - began >= RUN_TIME.total_seconds() or idle >= patience.total_seconds():
+            return sum(row.jobs for row in run.catalog.jobs.waiting_access(run.version.name, run.buckets))
+        pause(LINGER_POLL_S)
 
 
 def _write_batch(run: StageRun, buckets: Sequence[str], tally: Tally, checkpoint: Checkpoint) -> bool:

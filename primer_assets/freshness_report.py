@@ -1,5 +1,7 @@
 """`freshness_report`: how long changes take, what waits, and how the sources stand. A report: nothing depends on it."""
 
+from collections.abc import Sequence
+
 import dagster as dg
 
 from primer_assets.pulse_checks import take_pulse
@@ -59,6 +61,6 @@ def to_markdown(pulse: Pulse) -> str:
     )
 
 
-def _table(columns: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    lines = [columns, tuple("---" for _ in columns), *rows]
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines)

@@ -46,12 +46,12 @@ def take_lanes(run: StageRun, buckets: Sequence[str]) -> dict[str, int]:
         lanes = run.catalog.lanes.acquire(run.version.name, buckets, run.owner, run.settings.lease)
         if len(lanes) == len(buckets) or time.monotonic() >= end:
             return lanes
-        pause()
+        pause(LANE_POLL_S)
 
 
-def pause() -> None:
-    """Until lanes are looked at again."""
-    Event().wait(LANE_POLL_S)
+def pause(seconds: float) -> None:
+    """Until another process's work is looked at again."""
+    Event().wait(seconds)
 
 
 def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:

@@ -28,8 +28,8 @@ class Lane(StrEnum):
 
 
 def lane_of(operation: Operation, content: Lane) -> Lane:
-    """The lane of a job on a content of lane `content`."""
-    return content if operation is Operation.UPSERT else Lane.ACCESS
+    """The lane of a job on a content of lane `content`. A copy waits for the rows of its content, so it goes with contents."""
+    return Lane.ACCESS if operation in (Operation.DELETE, Operation.ACL) else content
 
 
 @dataclass(frozen=True, slots=True)

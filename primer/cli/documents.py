@@ -5,10 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from primer.cli.output import JsonOption, out, print_json, print_table, visible
+from primer.cli.pulse import show_freshness, show_sources
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
 from primer_core.reviews import ReviewState, output_version, page_label
 from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.catalog.pulse import sources_to_json
 
 DOC = Annotated[str, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path.")]
 
@@ -23,10 +25,17 @@ def resolve(workspace: Workspace, doc: str) -> str:
 
 def status(
     doc: Annotated[str | None, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path; all sources when left out.")] = None,
+    freshness: Annotated[bool, typer.Option("--freshness", help="How long changes take, and what waits.")] = False,
+    window: Annotated[str | None, typer.Option(help="With --freshness: over the last 30m, 2h, 3d.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Show where a document stands, or how many documents of each source stand where."""
+    """Show where a document stands, or how many documents of each source stand where and which sources are not in step."""
+    if (doc is not None and freshness) or (window is not None and not freshness):
+        raise PrimerError("give a document, or --freshness with its --window, or neither")
     with open_workspace() as workspace:
+        if freshness:
+            show_freshness(workspace, window, json)
+            return
         if doc is None:
             _overview(workspace, json)
             return
@@ -62,12 +71,15 @@ def _overview(workspace: Workspace, json: bool) -> None:
     counts = workspace.catalog.lookup.counts_by_status()
     waiting = workspace.catalog.jobs.unfinished()
     sources = [source.source_id for source in workspace.catalog.sources.all()]
+    health = workspace.catalog.pulses.sources(workspace.settings.pulse_limits.stalled)
     if json:
-        print_json({"index_version": workspace.catalog.deployments.live().name, "unfinished_jobs": waiting, "documents": counts})
+        version = workspace.catalog.deployments.live().name
+        print_json({"index_version": version, "unfinished_jobs": waiting, "documents": counts, "sources": sources_to_json(health)})
         return
     names = sorted({status for by_status in counts.values() for status in by_status} | {"indexed", "dead_letter", "pending"})
     print_table(["source", *names], [[source, *(counts.get(source, {}).get(name, 0) for name in names)] for source in sources])
     out.print(f"{waiting} jobs are not finished")
+    show_sources(health)
 
 
 def show(

@@ -3,9 +3,10 @@ that finished within a window, or over the sources, never over the corpus. What 
 
 from array import array
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import func, select
 
@@ -65,6 +66,52 @@ class Pulse:
     def stalling(self) -> Severity:
         """The worst source."""
         return worst(source.severity for source in self.sources)
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures with stable names; durations in seconds."""
+        return {
+            "at": self.at.isoformat(),
+            "index_version": self.index_version,
+            "window_s": self.window.total_seconds(),
+            "freshness": [
+                {
+                    "source": row.source_id,
+                    "lane": row.lane.value,
+                    "changes": row.to_rows.changes,
+                    "p50_s": round(row.to_rows.p50, 2),
+                    "p95_s": round(row.to_rows.p95, 2),
+                    "longest_s": round(row.to_rows.longest, 2),
+                    "p50_by_source_clock_s": round(row.by_source_clock.p50, 2),
+                    "p95_by_source_clock_s": round(row.by_source_clock.p95, 2),
+                }
+                for row in self.freshness
+            ],
+            "queue": [
+                {
+                    "lane": row.lane.value,
+                    "state": row.state.value,
+                    "jobs": row.jobs,
+                    "oldest_s": round((self.at - row.oldest).total_seconds(), 2),
+                }
+                for row in self.queue
+            ],
+            "lanes": [{"lane": lane.lane.value, "severity": lane.severity.value, "reason": lane.words} for lane in self.lanes],
+            "sources": sources_to_json(self.sources),
+        }
+
+
+def sources_to_json(sources: Iterable[SourceHealth]) -> list[dict[str, Any]]:
+    """How sources stand, with stable names; `silent_s` is null before the first good sync."""
+    return [
+        {
+            "source": source.source_id,
+            "health": source.health.value,
+            "severity": source.severity.value,
+            "reason": source.reason,
+            "silent_s": None if source.silent is None else round(source.silent.total_seconds(), 2),
+        }
+        for source in sources
+    ]
 
 
 class Pulses:

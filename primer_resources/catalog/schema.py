@@ -38,7 +38,7 @@ _LIVE = "state IN ({})".format(", ".join(f"'{state}'" for state in LIVE_STATES))
 def in_states(column: ColumnElement[str], states: Iterable[str]) -> ColumnElement[bool]:
     """`column IN (…)`, or `column = …` for one, with the states spelled out: SQLite uses a partial index only where the statement repeats
     its condition word for word, which a bound parameter is not."""
-    words = [literal_column(f"'{state}'") for state in states]
+    words: list[ColumnElement[str]] = [literal_column(f"'{state}'") for state in states]
     return column == words[0] if len(words) == 1 else column.in_(words)
 
 

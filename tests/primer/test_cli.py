@@ -133,6 +133,33 @@ def test_reconcile_agrees_and_names_a_row_that_is_missing(home: Path) -> None:
         saved.rename(home / "vectors")
 
 
+def test_status_tells_freshness_and_what_the_first_sync_found_is_no_change(home: Path) -> None:
+    found = read(home, "status", "--freshness", "--window", "3d")
+    assert (found["window_s"], found["freshness"], found["queue"]) == (3 * 86400.0, [], [])
+    assert {lane["lane"]: lane["severity"] for lane in found["lanes"]} == {"fast": "ok", "slow": "ok", "access": "ok"}
+    assert [(each["source"], each["health"]) for each in found["sources"]] == [("samples", "good")]
+    assert set(read(home, "status")["sources"][0]) == {"source", "health", "severity", "reason", "silent_s"}
+    words = run(home, "status", "--freshness").stdout
+    assert "fast lane: nothing changed, nothing waits (limit 5.0 min)" in words
+
+
+def test_a_source_that_stalls_is_named_with_its_reason_and_doctor_says_how_bad_it_is(home: Path) -> None:
+    folder, away = home.parent / "samples", home.parent / "away"
+    folder.rename(away)
+    try:
+        assert run(home, "sync").returncode == 2
+        limits = {"PRIMER_STALLED_AFTER": "1ms", "PRIMER_STALLED_ERROR_AFTER": "1h"}
+        (status,) = json.loads(run(home, "status", "--json", env=limits).stdout)["sources"]
+        assert (status["health"], status["severity"]) == ("failing", "warn"), "three polls are the least that it may miss"
+        words = run(home, "status", env=limits).stdout
+        assert "failing samples: no good sync for" in words
+        assert str(folder) in words
+    finally:
+        away.rename(folder)
+    read(home, "sync")
+    assert [each["health"] for each in read(home, "status")["sources"]] == ["good"]
+
+
 def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
     done = run(home, "doctor", "--json")
     checks = json.loads(done.stdout)
@@ -146,6 +173,9 @@ def test_doctor_finds_nothing_wrong_but_the_dead_letter(home: Path) -> None:
     ("words", "said"),
     [
         (("status", "samples/nowhere.md"), "document 'samples/nowhere.md' is unknown"),
+        (("status", "--freshness", "--window", "90"), "--window '90' is no duration"),
+        (("status", "--freshness", "--window", "9d"), "finished changes are kept 3 days"),
+        (("status", "samples/x.md", "--freshness"), "give a document, or --freshness"),
         (("sync", "nowhere"), "source 'nowhere' is unknown; known sources: samples"),
         (("source", "add", "/does/not/exist", "--groups", "a"), "is not a folder"),
         (("source", "add", "docs"), "docs: give --groups"),

@@ -1,7 +1,9 @@
 """The access lane: the catalog decides at once, the rows follow, and nothing that takes long holds them up."""
 
+import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -12,6 +14,8 @@ import pytest
 
 from primer.materialise import Materialiser
 from primer.workspace import Workspace
+from primer_assets.access_rows import drain_access
+from primer_assets.stage_run import StageRun, Tally
 from primer_core.ids import acl_id
 from primer_core.stages import Operation
 from primer_resources.catalog.acls import AclRow
@@ -23,6 +27,7 @@ from tests.deployment import Deployment, workspace
 
 ALL = Sweep("v1", "00", "01")
 QUERY = "ferry of the harbour"
+PATIENCE_S = 240.0
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +89,7 @@ def doc_id(place: Deployment, path: str) -> str:
 
 
 def test_a_removal_counts_before_the_rows_know_of_it_and_then_the_rows_follow(place: Deployment) -> None:
-    place.write("memo.md", "# Memo\n\nThe ferry of the harbour is sold.")
+    place.write("memo.md", f"# Memo\n\nThe ferry of the harbour is sold by {place.name}.")
     place.sync()
     memo, insiders = doc_id(place, "memo.md"), f"{place.name}-insiders"
     move_to(place, "memo.md", insiders)
@@ -140,13 +145,13 @@ class BusyEmbedder:
             self.seen.append("embedding")
             other = Thread(target=self.meanwhile)
             other.start()
-            other.join(60)
+            other.join(PATIENCE_S)
             assert not other.is_alive(), "the access lane waits for the embedding"
         return np.asarray(self.tools.embedder.embed(texts))
 
 
 def test_a_big_document_being_embedded_delays_no_removal_of_its_own_rows_or_of_others(place: Deployment) -> None:
-    place.write("memo.md", "# Memo\n\nThe ferry of the harbour is sold.")
+    place.write("memo.md", f"# Memo\n\nThe ferry of the harbour is sold by {place.name}.")
     place.write("big.md", "# Big\n\nThe ferry of the harbour, in all detail.")
     place.sync()
     crew = f"{place.name}-crew"
@@ -183,7 +188,7 @@ def test_a_big_document_being_embedded_delays_no_removal_of_its_own_rows_or_of_o
 
 
 def test_lanes_that_a_sweep_holds_are_waited_for(place: Deployment) -> None:
-    place.write("memo.md", "# Memo\n\nThe ferry of the harbour is sold.")
+    place.write("memo.md", f"# Memo\n\nThe ferry of the harbour is sold by {place.name}.")
     place.sync()
     move_to(place, "memo.md", f"{place.name}-crew")
     catalog, lease = place.workspace.catalog, place.workspace.settings.lease
@@ -193,6 +198,29 @@ def test_lanes_that_a_sweep_holds_are_waited_for(place: Deployment) -> None:
     run.join(1.5)
     assert run.is_alive()
     catalog.lanes.release("a sweep")
-    run.join(60)
+    run.join(PATIENCE_S)
     assert catalog.jobs.waiting_access() == []
     assert found(place, [f"{place.name}-crew"]) == {"memo.md"}
+
+
+def test_a_run_that_stays_takes_up_the_next_removal_and_lets_a_sweep_write_meanwhile(place: Deployment) -> None:
+    for n in range(2):
+        place.write(f"memo-{n}.md", f"# Memo {n}\n\nThe ferry of the harbour is sold.")
+    place.sync()
+    made, crew = place.workspace, f"{place.name}-crew"
+    version = made.catalog.deployments.live()
+    run = StageRun(made.catalog, made.store, made.settings, version, made.toolkit.of(version), ["00", "01"], "a run that stays")
+    left: list[int] = []
+    staying = Thread(target=lambda: left.append(drain_access(run, Tally(), lambda _name: None, timedelta(seconds=5))))
+    staying.start()
+    for n in range(2):
+        move_to(place, f"memo-{n}.md", crew)
+        end = time.monotonic() + PATIENCE_S
+        while len(in_rows(place, [crew])["keyword"]) <= n:
+            assert time.monotonic() < end
+        assert staying.is_alive()
+        place.write(f"more-{n}.md", f"# More {n}\n\nThe ferry of the harbour is bought back.")
+        assert place.sync().counts["indexed"] == 1
+    staying.join(PATIENCE_S)
+    assert left == [0]
+    assert place.reconcile().agrees

@@ -1,6 +1,7 @@
 """The sensors on a real catalog and a real Dagster instance: what is due becomes runs, what is under way is left, the dead are seen."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,13 @@ from uuid import uuid4
 import dagster as dg
 import pytest
 from dagster import DagsterRunStatus
+from sqlalchemy import update
 
 from primer.workspace import Workspace
+from primer_core.source_health import Health
 from primer_core.stages import Operation
 from primer_resources.catalog.jobs import NewJob
+from primer_resources.catalog.schema import sources
 from primer_sensors.index_sweep_sensor import index_sweep_sensor
 from primer_sensors.runs import RANGE_END, RANGE_START, SOURCE_TAG, active_values
 from primer_sensors.source_sync_sensor import source_sync_sensor
@@ -69,6 +73,35 @@ def test_a_source_just_synced_is_not_due(docs: Deployment) -> None:
     assert taken is not None
     catalog.sources.finish("docs", taken[1], catalog.now(), None)
     assert isinstance(tick(source_sync_sensor, docs.workspace), dg.SkipReason)
+
+
+def test_one_source_that_hangs_slows_none_of_twenty_and_those_that_wait_are_not_stalled(docs: Deployment) -> None:
+    made, catalog = docs.workspace, docs.workspace.catalog
+    for n in range(20):
+        catalog.sources.add(replace(catalog.sources.get("docs"), source_id=f"quick-{n:02}"))
+        taken = catalog.sources.acquire(f"quick-{n:02}", "earlier", LEASE)
+        assert taken is not None
+        catalog.sources.finish(f"quick-{n:02}", taken[1], catalog.now(), None)
+    assert catalog.sources.acquire("docs", "hanging", timedelta(days=1)) is not None
+    long_ago = catalog.now() - timedelta(hours=2)
+    with catalog.database.begin() as connection:
+        connection.execute(update(sources).where(sources.c.source_id == "docs").values(turn_began_at=long_ago, progressed_at=long_ago))
+        ended = {"last_synced_at": long_ago, "last_good_at": long_ago, "turn_began_at": long_ago}
+        connection.execute(update(sources).where(sources.c.source_id != "docs").values(**ended))
+    start_run(made, {SOURCE_TAG: "docs"})
+    cursor, served = None, []
+    while isinstance(result := tick(source_sync_sensor, made, cursor), dg.SensorResult):
+        assert len(result.run_requests) == min(3, 20 - len(served))
+        cursor = result.cursor
+        health = {each.source_id: each.health for each in catalog.pulses.sources(made.settings.pulse_limits.stalled)}
+        assert health.pop("docs") is Health.STALLED
+        assert {health[name] for name in health if name not in served} == {Health.WAITING}
+        for request in result.run_requests:
+            served.append(request.partition_key)
+            taken = catalog.sources.acquire(request.partition_key, "a run", LEASE)
+            assert taken is not None
+            catalog.sources.finish(request.partition_key, taken[1], catalog.now(), None)
+    assert sorted(served) == [f"quick-{n:02}" for n in range(20)]
 
 
 def test_waiting_buckets_become_contiguous_range_runs(docs: Deployment) -> None:

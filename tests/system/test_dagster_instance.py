@@ -9,7 +9,6 @@ import yaml
 from dagster import DagsterInstance
 
 from primer_resources.settings import load_settings
-from primer_sensors.access_sensor import MOST_RUNS
 from primer_sensors.source_turns import HANGING
 from tests.conftest import PROJECT
 
@@ -29,7 +28,7 @@ def test_runs_and_pools_leave_room_for_what_the_sensors_keep_under_way_and_two_m
     concurrency = instance.get_concurrency_config()
     assert concurrency.run_queue_config is not None
     settings = load_settings()
-    sensors = settings.sweep_ranges + 1 + MOST_RUNS + HANGING * settings.source_runs
+    sensors = settings.sweep_ranges + len(("slow lane", "access lane")) + HANGING * settings.source_runs
     assert concurrency.run_queue_config.max_concurrent_runs == sensors + 2
     assert instance.run_coordinator.dequeue_interval_seconds == 1  # type: ignore[attr-defined]
     assert concurrency.pool_config.default_pool_limit == 2
