@@ -9,9 +9,11 @@ from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
+from primer_resources.catalog.events import Events
 from primer_resources.catalog.gate import GateLookup
 from primer_resources.catalog.generations import Generations
 from primer_resources.catalog.holders import Holders
+from primer_resources.catalog.inbox import Inbox
 from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.lookup import Lookup
@@ -33,10 +35,13 @@ class Catalog:
         self.documents = Documents(self.database)
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
-        self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
+        policy = policy or RetryPolicy()
+        self.jobs = Jobs(self.database, policy, random)
+        self.events = Events(self.database, policy, random)
         self.reviews = Reviews(self.database, self.jobs)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)
+        self.inbox = Inbox(self.database, self.sources, self.documents, self.acls, self.copies, self.events)
         self.generations = Generations(self.database, self.lanes, self.copies)
         self.lookup = Lookup(self.database)
         self.gate = GateLookup(self.database)
