@@ -114,17 +114,18 @@ class EventSync(FeedSync):
         return {doc_ids[doc_id]: document for doc_id, document in found.items() if document.deleted_at is not None}
 
     def _has_followed(self, event: Event, document: KnownDocument) -> bool:
-        """Whether the feed, which was followed before this, has brought the version that was told. Only a feed's labels tell that."""
+        """Whether the feed, which was followed before this, has brought the version that was told. A source without one is always asked."""
         if self.source.cursor is None or event.op is not Operation.UPSERT:
             return False
         order = compare_labels(document.source_version.rpartition("-")[0], event.source_version)
-        return order is not None and order >= 0
+        return order >= 0 if order is not None else document.event_time >= event.event_time
 
     def _look(self, paths: Sequence[str]) -> _Looked:
         looked = _Looked()
+        cursor = self.catalog.sources.get(self.source.source_id).cursor  # the feed was followed since this sync began
         for path in paths:
             try:
-                looked.shown[path] = self.connector.look(path)
+                looked.shown[path] = self.connector.look(path, cursor)
             except (Transient, Deferred) as error:
                 looked.failed[path] = error
         return looked

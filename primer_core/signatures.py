@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 TOLERANCE = timedelta(minutes=5)
@@ -41,8 +42,8 @@ def is_signed(secret: str, at: int, body: bytes, signatures: tuple[str, ...]) ->
     return any([hmac.compare_digest(wanted, given.encode("utf-8", "replace")) for given in signatures])  # noqa: C419 - all are compared
 
 
-def is_signed_by_host(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    """Whether a service's own webhook is signed: GitHub's and Gitea's X-Hub-Signature-256, or GitLab's token.
+def is_signed_by_host(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+    """Whether a service's own webhook is signed: GitHub's and Gitea's X-Hub-Signature-256, GitLab's token, or MinIO's bearer token.
 
     `headers` by lower-case name.
     """
@@ -51,4 +52,7 @@ def is_signed_by_host(secret: str, headers: dict[str, str], body: bytes) -> bool
         wanted = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
         return hmac.compare_digest(wanted.encode(), hub.encode("utf-8", "replace"))
     token = headers.get("x-gitlab-token")
-    return token is not None and hmac.compare_digest(secret.encode(), token.encode("utf-8", "replace"))
+    if token is None:
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        token = given if scheme.lower() == "bearer" else None
+    return bool(secret) and token is not None and hmac.compare_digest(secret.encode(), token.encode("utf-8", "replace"))

@@ -102,16 +102,13 @@ class ScriptedSource:
         self.listings += 1
         return ScriptedListing(self, {"at": len(self.log)} if self.has_feed else None)
 
-    def look(self, path: str) -> ListedItem | None:
+    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
         """The item as it stands, or as a replica that lags shows it (`stale`); `mute` are paths that fail."""
         self.looked.append(path)
         if path in self.mute:
             raise self.mute[path]
         if path in self.stale:
             return self.stale[path]
-        return self.item(path) if path in self.items else None
-
-    def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
         return self.item(path) if path in self.items else None
 
     def changes(self, cursor: Cursor) -> ChangePage | None:

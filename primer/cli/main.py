@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import documents, operations, reviews, sources, syncs
+from primer.cli import api, documents, events, operations, reviews, sources, syncs
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -25,8 +25,11 @@ app.command()(documents.show)
 app.command()(documents.search)
 app.add_typer(reviews.app, name="review")
 app.add_typer(operations.dlq, name="dlq")
+app.add_typer(events.app, name="events")
 app.command()(operations.reconcile)
 app.command()(operations.reset)
+app.command()(api.api)
+app.add_typer(api.token, name="token")
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

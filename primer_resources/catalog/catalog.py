@@ -10,6 +10,7 @@ from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
 from primer_resources.catalog.events import Events
+from primer_resources.catalog.figures import Figures
 from primer_resources.catalog.gate import GateLookup
 from primer_resources.catalog.generations import Generations
 from primer_resources.catalog.holders import Holders
@@ -21,6 +22,7 @@ from primer_resources.catalog.parses import Parses
 from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
+from primer_resources.catalog.tokens import Tokens
 from primer_resources.clock import Clock
 
 
@@ -46,6 +48,8 @@ class Catalog:
         self.lookup = Lookup(self.database)
         self.gate = GateLookup(self.database)
         self.pulses = Pulses(self.database, self.sources)
+        self.figures = Figures(self.database)
+        self.tokens = Tokens(self.database)
 
     def now(self) -> datetime:
         """The time by which generations and leases are judged."""

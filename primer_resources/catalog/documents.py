@@ -111,6 +111,15 @@ class Documents:
                 found.update({row.doc_id: _known(row) for row in rows})
         return found
 
+    def of_source(self, source_id: str, doc_ids: Collection[str]) -> dict[str, KnownDocument]:
+        """doc_id → document of the source, living or not; ids of other sources are unknown."""
+        found: dict[str, KnownDocument] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(doc_ids)):
+                rows = connection.execute(select(*_COLUMNS).where(documents.c.source_id == source_id, documents.c.doc_id.in_(part)))
+                found.update({row.doc_id: _known(row) for row in rows})
+        return found
+
     def find(self, connection: Connection, source_id: str, doc_id: str | None, path: str) -> KnownDocument | None:
         """Inside a transaction: the document of that id, or the living one at the path. An id of another source is unknown."""
         which = documents.c.doc_id == doc_id if doc_id else and_(documents.c.path == path, documents.c.deleted_at.is_(None))

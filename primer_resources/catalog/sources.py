@@ -121,10 +121,12 @@ class Sources:
         with self._db.begin() as connection:
             connection.execute(update(sources).where(sources.c.source_id == source.source_id).values(**values))
 
-    def make_due(self, connection: Connection, source_id: str, in_full: bool) -> None:
-        """Inside a transaction: the source's next sync is due at once, as a full listing if so asked."""
-        values = {"asked_at": self._db.now(), **({"last_reconciled_at": None} if in_full else {})}
+    def make_due(self, connection: Connection, source_id: str, in_full: bool) -> datetime:
+        """Inside a transaction: the source's next sync is due at once, as a full listing if so asked. Returns when that was asked."""
+        asked_at = self._db.now()
+        values = {"asked_at": asked_at, **({"last_reconciled_at": None} if in_full else {})}
         connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+        return asked_at
 
     def list_next(self, source_ids: Collection[str]) -> None:
         """Make the next sync of these sources a full listing: a feed does not tell again of documents that could not be read."""
