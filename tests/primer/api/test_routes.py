@@ -77,7 +77,7 @@ def test_a_source_is_added_once(api: Api, tmp_path: Path) -> None:
     ],
 )
 def test_a_source_that_is_not_valid_is_refused_with_the_reason(api: Api, changes: dict[str, Any], status: int, word: str) -> None:
-    wanted = {"tenant_id": TENANT, "type": "drive", "settings": {"root": "/tmp", "groups": ["a"]}} | changes  # noqa: S108
+    wanted = {"tenant_id": TENANT, "type": "drive", "settings": {"root": "/tmp", "groups": ["a"]}} | changes
     answer = api.request("POST", "/v1/sources", json=wanted)
     assert (answer.status_code, word in answer.json()["detail"]) == (status, True), answer.text
     assert "hunter2" not in answer.text
@@ -158,7 +158,7 @@ def test_what_is_of_another_tenant_is_not_there(api: Api) -> None:
     assert api.request("GET", f"/v1/docs/{DOC}/status").status_code == 404
     assert api.request("GET", "/v1/dead-letters", params={"source_id": "rivals"}).status_code == 404
     assert "rivals" not in api.request("GET", "/metrics").text
-    wanted = {"tenant_id": TENANT, "type": "drive", "name": "rivals", "settings": {"root": "/tmp", "groups": ["a"]}}  # noqa: S108
+    wanted = {"tenant_id": TENANT, "type": "drive", "name": "rivals", "settings": {"root": "/tmp", "groups": ["a"]}}
     assert "is taken" in api.request("POST", "/v1/sources", json=wanted).json()["detail"]
 
 
