@@ -2,7 +2,6 @@
 the event waits for its source's turn."""
 
 from collections.abc import Collection, Sequence
-from datetime import datetime
 
 from sqlalchemy import Connection, or_, select, update
 
@@ -81,4 +80,3 @@ class Inbox:
         for each in moved:
             if before[each.doc_id] != told and each.bucket is not None and each.deleted_at is None:
                 self._copies.rewrite(connection, each.doc_id, index_versions)
-

@@ -1,6 +1,6 @@
 """Look-ups that change nothing: one document's status, dead letters, id sets, and a sync's figures."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
