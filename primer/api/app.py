@@ -31,7 +31,7 @@ def make_app(settings: Settings, catalog: Catalog) -> FastAPI:
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)
     app.add_exception_handler(PrimerError, _failed)
-    app.add_middleware(Limits, limiter, settings.api_requests_per_minute, settings.api_max_body_mb * MIB)  # type: ignore[arg-type]
+    app.add_middleware(Limits, limiter, settings.api_requests_per_minute, settings.api_max_body_mb * MIB)
     _describe_events(app)
     return app
 

@@ -55,4 +55,4 @@ RawBody = Annotated[bytes, Depends(_raw_body)]
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The answers of a route beside the good one; those that every route may give are among them."""
-    return {status: {"model": Problem} for status in sorted({*statuses, 408, 413, 429, 503})}
+    return {status: {"model": Problem} for status in sorted({*statuses, 400, 408, 413, 429, 503})}

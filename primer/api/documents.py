@@ -1,6 +1,6 @@
 """Routes of documents: where one stands, and what needs a person."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Path, Query
 
@@ -72,7 +72,7 @@ def retry_dead_letter(context: InContext, token: Operator, letter_id: Annotated[
     return RetryOut(id=letter_id, waits_for=retry(context, names, int(place)))
 
 
-def _retry_document(context: Context, names: list[str], job_id: int) -> str:
+def _retry_document(context: Context, names: list[str], job_id: int) -> Literal["sweep", "sync"]:
     letters = [letter for letter in context.catalog.lookup.dead_page(names, job_id - 1, 1) if letter.job_id == job_id]
     if not letters:
         raise HTTPException(404, f"there is no dead letter job-{job_id}")
@@ -84,7 +84,7 @@ def _retry_document(context: Context, names: list[str], job_id: int) -> str:
     return "sweep"
 
 
-def _retry_event(context: Context, names: list[str], seq: int) -> str:
+def _retry_event(context: Context, names: list[str], seq: int) -> Literal["sweep", "sync"]:
     events = [event for event in context.catalog.events.dead(names, seq - 1, 1) if event.seq == seq]
     if not events:
         raise HTTPException(404, f"there is no dead letter event-{seq}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 from primer.api.context import Context
-from primer.api.models import EventIn, Verdict
+from primer.api.models import EventIn, EventOp, Verdict
 from primer_assets.source_events import members_follow
 from primer_core import ids
 from primer_core.content_roots import path_under
@@ -71,16 +71,16 @@ def _new_events(source: Source, event: EventIn, document: KnownDocument | None, 
         raise ValueError(f"event_time {at.isoformat()} lies in the future; see the sender's clock")
     if event.content_uri is not None:
         path_under(root_of(source), event.content_uri)
-    tells_groups = event.op is Operation.ACL or (event.op is Operation.UPSERT and event.acl_groups is not None)
-    if event.op is Operation.ACL and "acl_groups" not in event.model_fields_set:
+    tells_groups = event.op is EventOp.ACL or (event.op is EventOp.UPSERT and event.acl_groups is not None)
+    if event.op is EventOp.ACL and "acl_groups" not in event.model_fields_set:
         raise ValueError("an acl event needs acl_groups: a list, or null to hand the document back to its source's own rules")
     if tells_groups and document is not None and document.container is not None:
         raise ValueError(members_follow(document.path, document.container))
     path = check_path(event.doc_id) if document is None else document.path
     doc_id = document.doc_id if document is not None and document.doc_id == event.doc_id else None
     groups = None if event.acl_groups is None else tuple(sorted(set(event.acl_groups)))
-    made = _event(source, event.event_id, path, doc_id, event.op, event.source_version, groups, event.content_uri, at)
-    if event.op is Operation.UPSERT and groups is not None:
+    made = _event(source, event.event_id, path, doc_id, Operation(event.op), event.source_version, groups, event.content_uri, at)
+    if event.op is EventOp.UPSERT and groups is not None:
         acl = _event(source, made.event_id + _ACL_PART, path, doc_id, Operation.ACL, event.source_version, groups, None, at)
         return [made, acl]
     return [made]

@@ -43,7 +43,7 @@ def _receive(context: Context, body: bytes, signature: str | None) -> Any:
     events = _events(body)
     named = {event["source_id"] for event in events if isinstance(event, dict) and isinstance(event.get("source_id"), str)}
     if len(named) > MOST_SIGNATURES:
-        raise HTTPException(422, f"a batch is of at most {MOST_SIGNATURES} sources")
+        raise HTTPException(401, f"nobody signs for more than {MOST_SIGNATURES} sources at once; send a batch a source")
     signed = signed_sources(context, signature, body, named)
     verdicts: list[Verdict | None] = [None] * len(events)
     of_source: dict[str, list[tuple[int, EventIn]]] = {}

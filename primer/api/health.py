@@ -56,10 +56,10 @@ class _Figures(Collector):
         waiting = GaugeMetricFamily("primer_events_waiting", "Events that wait for their source.", labels=["source"])
         age = GaugeMetricFamily("primer_oldest_event_age_seconds", "Since the oldest event that waits came in.", labels=["source"])
         buried = GaugeMetricFamily("primer_events_dead", "Events that need a person.", labels=["source"])
-        for name, (count, since, ended) in self.queue.events.items():
+        for name, (count, came, ended) in self.queue.events.items():
             waiting.add_metric([name], count)
             buried.add_metric([name], ended)
-            age.add_metric([name], 0 if since is None else self._age(since))
+            age.add_metric([name], 0 if came is None else self._age(came))
         good = GaugeMetricFamily("primer_seconds_since_good_sync", "Since the last sync that went well began.", labels=["source"])
         failing = GaugeMetricFamily("primer_source_failing", "1 where the last sync of the source told of an error.", labels=["source"])
         held = GaugeMetricFamily("primer_deletes_held", "Deletes that wait to be confirmed.", labels=["source"])

@@ -1,13 +1,11 @@
 """The shapes of the HTTP API: what is sent and what is answered. Field names are the contract."""
 
-import json
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
-from primer_core.stages import Operation
 from primer_resources.catalog.sources import Source
 
 MOST_EVENTS = 1000
@@ -34,8 +32,7 @@ class SourceIn(_Shape):
     """A source to add."""
 
     tenant_id: Name
-    type: Name
-    """drive, wiki, tickets or object_store."""
+    type: Literal["drive", "wiki", "tickets", "object_store"]
     credentials_ref: Name | None = None
     """Where its secret is: env:NAME or file:/PATH."""
     sync: Literal["webhook", "poll"] = "poll"
@@ -47,18 +44,6 @@ class SourceIn(_Shape):
     library: Name | None = None
     settings: dict[str, Any]
     """What a source of its type takes: `root` or `url`, `groups`, `access_file` and so on."""
-
-    @field_validator("settings")
-    @classmethod
-    def _can_be_kept(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        try:
-            text = json.dumps(settings, ensure_ascii=False, allow_nan=False)
-            text.encode()
-        except (ValueError, RecursionError) as error:
-            raise ValueError("settings hold a value that no JSON can hold") from error
-        if "\\u0000" in text:
-            raise ValueError("settings hold a NUL character")
-        return settings
 
 
 class SourceOut(_Shape):
@@ -105,13 +90,21 @@ class SyncOut(_Shape):
     asked_at: datetime
 
 
+class EventOp(StrEnum):
+    """What happened."""
+
+    UPSERT = "upsert"
+    DELETE = "delete"
+    ACL = "acl"
+
+
 class EventIn(_Shape):
     """What happened to a document. It is a hint: the source is asked, and what it shows counts."""
 
     source_id: SourceId
     doc_id: Path
     """A doc_id that Primer gave, or the document's path in its source."""
-    op: Operation
+    op: EventOp
     source_version: Name
     event_time: AwareDatetime
     event_id: Name | None = None

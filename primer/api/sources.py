@@ -1,6 +1,7 @@
 """Routes of sources: add one, ask for a sync."""
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Response
 
@@ -8,6 +9,7 @@ from primer.api.auth import Connecting, Operator
 from primer.api.context import InContext, problems
 from primer.api.models import SOURCE_ID, SourceIn, SourceOut, SyncIn, SyncMode, SyncOut
 from primer.source_admin import Wanted, add_source
+from primer_core.failures import PrimerError
 
 router = APIRouter(prefix="/v1/sources", tags=["sources"])
 
@@ -17,11 +19,22 @@ def create_source(context: InContext, token: Operator, wanted: SourceIn, respons
     """Add a source. 200 where the very same one is there already. The next tick of the sensor reads it."""
     if wanted.tenant_id != token.tenant_id:
         raise HTTPException(403, f"this token is not of tenant {wanted.tenant_id}")
-    values = wanted.model_dump()
-    source, is_new = add_source(context.catalog, context.settings, Wanted(**values))
+    _check_kept(wanted.settings)
+    source, is_new = add_source(context.catalog, context.settings, Wanted(**wanted.model_dump()))
     if not is_new:
         response.status_code = 200
     return SourceOut.of(source)
+
+
+def _check_kept(settings: dict[str, Any]) -> None:
+    """Raise PrimerError for settings that no catalog can keep."""
+    try:
+        text = json.dumps(settings, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except (ValueError, RecursionError) as error:
+        raise PrimerError("settings hold a value that no JSON can hold") from error
+    if "\\u0000" in text:
+        raise PrimerError("settings hold a NUL character; take it out")
 
 
 @router.post("/{source_id}/sync", status_code=202, responses=problems(401, 403, 404, 422))

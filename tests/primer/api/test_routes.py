@@ -65,7 +65,7 @@ def test_a_source_is_added_once(api: Api, tmp_path: Path) -> None:
     ("changes", "status", "word"),
     [
         ({"tenant_id": "other"}, 403, "tenant"),
-        ({"type": "fax"}, 422, "unknown"),
+        ({"type": "fax"}, 422, "type"),
         ({"settings": {"root": "/nowhere", "groups": ["a"]}}, 422, "not a folder"),
         ({"settings": {}}, 422, "root"),
         ({"sync": "webhook"}, 422, "webhook"),
