@@ -24,10 +24,10 @@ def source_sync_sensor(
     context: dg.SensorEvaluationContext, catalog: dg.ResourceParam[Catalog], settings: dg.ResourceParam[Settings]
 ) -> dg.SensorResult | dg.SkipReason:
     """Runs for due sources; the tick's number keeps their run keys apart, since Dagster remembers a run key for ever."""
-    now, told = catalog.now(), set(catalog.events.due_sources())
+    now, with_events = catalog.now(), set(catalog.events.due_sources())
     every = catalog.sources.all()
     wait = settings.full_listing_interval, settings.held_delete_wait
-    due = [source for source in every if source.source_id in told or is_due(source, now, *wait)]
+    due = [source for source in every if source.source_id in with_events or is_due(source, now, *wait)]
     busy = set(active_values(context.instance, catalog, SOURCE_TAG, settings.lease))
     tick = int(context.cursor or 0) + 1
     known = set(context.instance.get_dynamic_partitions(SOURCE))

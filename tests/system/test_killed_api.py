@@ -1,4 +1,4 @@
-"""The API killed with SIGKILL between the commit of events and the start of a run: the next tick starts it, nothing is lost or done twice."""
+"""The API killed with SIGKILL between the commit of events and the start of a run: the next tick starts it, nothing is lost or twice."""
 
 import json
 import os
