@@ -71,7 +71,7 @@ def change_source(catalog: Catalog, settings: Settings, source: Source) -> Sourc
 
 
 def find_overlaps(catalog: Catalog, source: Source) -> list[str]:
-    """Where another source reads the same folder or collection, or one in the other, for people: such documents are found under both names."""
+    """Where another source reads the same folder or collection, or one in the other: such documents are found under both names."""
     if source.type != DRIVE:
         return []
     root = PurePosixPath(str(source.settings["root"]))

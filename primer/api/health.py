@@ -60,12 +60,12 @@ class _Figures(Collector):
             waiting.add_metric([name], count)
             buried.add_metric([name], ended)
             age.add_metric([name], 0 if came is None else self._age(came))
-        good = GaugeMetricFamily("primer_seconds_since_good_sync", "Since the last sync that went well began.", labels=["source"])
+        good = GaugeMetricFamily("primer_seconds_since_good_sync", "Since the last sync that met no problem ended.", labels=["source"])
         failing = GaugeMetricFamily("primer_source_failing", "1 where the last sync of the source told of an error.", labels=["source"])
         held = GaugeMetricFamily("primer_deletes_held", "Deletes that wait to be confirmed.", labels=["source"])
         for source in self.sources:
-            if source.last_began_at is not None:
-                good.add_metric([source.source_id], self._age(source.last_began_at))
+            if source.last_good_at is not None:
+                good.add_metric([source.source_id], self._age(source.last_good_at))
             failing.add_metric([source.source_id], source.last_error is not None)
             held.add_metric([source.source_id], source.held_count)
         yield from (jobs, oldest, dead, waiting, age, buried, good, failing, held)
