@@ -6,7 +6,7 @@ from primer_assets.partitions import SOURCE
 from primer_assets.source_documents import source_documents
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.pulse import facts_of
-from primer_resources.catalog.sources import is_due
+from primer_resources.catalog.sources import is_due, rests
 from primer_resources.settings import Settings, load_settings
 from primer_sensors.runs import SOURCE_TAG, active_values
 from primer_sensors.source_turns import choose_sources
@@ -27,7 +27,7 @@ def source_sync_sensor(
     now, with_events = catalog.now(), set(catalog.events.due_sources())
     every = catalog.sources.all()
     wait = settings.full_listing_interval, settings.held_delete_wait
-    due = [source for source in every if source.source_id in with_events or is_due(source, now, *wait)]
+    due = [s for s in every if is_due(s, now, *wait) or (s.source_id in with_events and not rests(s, now))]
     busy = set(active_values(context.instance, catalog, SOURCE_TAG, settings.lease))
     tick = int(context.cursor or 0) + 1
     known = set(context.instance.get_dynamic_partitions(SOURCE))

@@ -87,6 +87,13 @@ def is_due(source: Source, now: datetime, listing_interval: timedelta, held_wait
     return source.held_at is not None and now >= source.held_at + held_wait
 
 
+def rests(source: Source, now: datetime) -> bool:
+    """Whether the last sync met a problem less than a poll interval ago: events alone do not start the next one before that."""
+    if source.last_error is None or source.last_synced_at is None:
+        return False
+    return now < source.last_synced_at + timedelta(seconds=source.poll_interval_s)
+
+
 class Sources:
     """Adds, finds and removes sources, and leases one to the run that syncs it."""
 

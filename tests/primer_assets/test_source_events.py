@@ -240,6 +240,25 @@ def test_a_rename_told_as_two_events_keeps_the_document(bench: Bench, source: Sc
     assert bench.living() == contents(source)
 
 
+def test_on_postgres_events_settle_wait_and_tell_permissions_as_well(postgres_url: str, tmp_path: Path) -> None:
+    world = World(postgres_url)
+    world.make()
+    bench, source = Bench(world, tmp_path), ScriptedSource(has_feed=False)
+    for path in ("a.txt", "b.txt"):
+        source.put(path, f"Text of {path}.".encode())
+    bench.sync(source)
+    source.stale["b.txt"] = source.item("b.txt")
+    tell(
+        bench, acl_event(bench, "n.txt", ["hr"], 0), source.put("n.txt", b"New."), source.remove("a.txt"), source.put("b.txt", b"Not yet.")
+    )
+    settle(bench, source)
+    assert sorted(states(bench)) == [("done", 0)] * 3 + [("waiting", 1)]
+    assert (set(bench.living()), acl_of(bench, "n.txt")) == ({"b.txt", "n.txt"}, ("hr",))
+    tell(bench, acl_event(bench, "n.txt", [], 1))
+    assert acl_of(bench, "n.txt") == ()
+    world.catalog.close()
+
+
 OPERATIONS = st.lists(st.tuples(st.sampled_from(["a.txt", "b.txt", "n.txt"]), st.sampled_from(["put", "remove"])), min_size=1, max_size=6)
 
 

@@ -85,6 +85,10 @@ def test_a_source_that_events_wait_for_is_read_whether_or_not_it_is_due(docs: De
     # Committed and never started: the run was asked for, and nothing came of it.
     again = tick(source_sync_sensor, made, first.cursor)
     assert [request.partition_key for request in again.run_requests] == ["docs"]
+    taken = catalog.sources.acquire("docs", "a run", LEASE)
+    assert taken is not None
+    catalog.sources.finish("docs", taken[1], None, "the source is gone")
+    assert isinstance(tick(source_sync_sensor, made, again.cursor), dg.SkipReason), "what fails is not tried with every tick"
     [waiting] = catalog.events.due("docs", catalog.now(), 0, 10)
     with catalog.database.begin() as connection:
         catalog.events.put_off(connection, [waiting.seq], timedelta(minutes=1), "later")
