@@ -6,18 +6,19 @@ VENV ?= .venv
 PYTHON ?= python3.11
 PRIMER_HOME ?= .primer
 PORT ?= 3000
+API_PORT ?= 8788
 # Two: more test processes than that need more than 8 GB, since each that parses or embeds loads torch.
 WORKERS ?= 2
 ARGS ?=
 
-export VENV PYTHON PRIMER_HOME PORT
+export VENV PYTHON PRIMER_HOME PORT API_PORT
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo ui lint test clean
 
 help:
 	@echo "make demo    read the samples into both indexes and search them"
-	@echo "make ui      Dagster's web UI over what the demo made, at http://127.0.0.1:$(PORT)"
+	@echo "make ui      Dagster's web UI over what the demo made, at http://127.0.0.1:$(PORT), and the HTTP API on $(API_PORT)"
 	@echo "make test    every test, with a Postgres of its own"
 	@echo "make lint    ruff, mypy, import rules"
 	@echo "make clean   remove .venv and caches (not .primer, which holds indexes)"

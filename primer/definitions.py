@@ -1,22 +1,20 @@
 """What Dagster loads. `build_defs(overrides)` makes fresh Definitions, so that a test swaps one resource and keeps the rest."""
 
 from collections.abc import Mapping
-from random import SystemRandom
 from typing import Any
 
 import dagster as dg
 
+from primer.workspace import open_catalog
 from primer_assets.access_rows import access_rows
 from primer_assets.freshness_report import freshness_report
 from primer_assets.parse_quality import parse_quality
 from primer_assets.pulse_checks import changes_in_time, sources_in_step
 from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_assets.source_documents import source_documents
-from primer_resources.catalog.catalog import Catalog
-from primer_resources.clock import SystemClock
 from primer_resources.connectors.registry import Connectors
 from primer_resources.document_store import DocumentStore
-from primer_resources.settings import Settings, load_settings
+from primer_resources.settings import load_settings
 from primer_resources.toolkit import Toolkit
 from primer_sensors.access_sensor import access_sensor
 from primer_sensors.freshness_schedule import freshness_schedule
@@ -24,14 +22,6 @@ from primer_sensors.index_sweep_sensor import GRID_ASSETS, index_sweep_sensor
 from primer_sensors.pulse_sensor import pulse_sensor
 from primer_sensors.slow_parse_sensor import slow_parse_sensor
 from primer_sensors.source_sync_sensor import source_sync_sensor
-
-
-def open_catalog(settings: Settings) -> Catalog:
-    """The catalog of these settings. Raises PrimerError unless `primer init` has made it and its buckets are the settings'."""
-    catalog = Catalog(settings.catalog_url, SystemClock(), SystemRandom())
-    catalog.database.require_migrated()
-    catalog.deployments.require_buckets(settings.buckets)
-    return catalog
 
 
 @dg.resource(description="Where documents, jobs, leases and generations are kept.")

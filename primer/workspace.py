@@ -28,6 +28,14 @@ FIRST_VERSION = "v1"
 INSTANCE_FILE = "dagster.yaml"
 
 
+def open_catalog(settings: Settings) -> Catalog:
+    """The catalog of these settings. Raises PrimerError unless `primer init` has made it and its buckets are the settings'."""
+    catalog = Catalog(settings.catalog_url, SystemClock(), SystemRandom())
+    catalog.database.require_migrated()
+    catalog.deployments.require_buckets(settings.buckets)
+    return catalog
+
+
 class Workspace:
     """What the commands work on."""
 
@@ -37,8 +45,6 @@ class Workspace:
     @cached_property
     def catalog(self) -> Catalog:
         """The catalog. Raises PrimerError unless `primer init` has made it."""
-        from primer.definitions import open_catalog
-
         return open_catalog(self.settings)
 
     @cached_property

@@ -22,6 +22,8 @@ from primer_resources.toolkit import Toolkit
 FLIPS_A_TRANSACTION = 50
 """Documents that flip together: few enough that no reader of the catalog waits for them."""
 PURGES_A_COMMIT = 2_000
+EVENT_HISTORY = timedelta(days=7)
+"""How long events that are done are kept, so that the same one told again is known as such."""
 FRESH = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=24), warn_window=timedelta(hours=12))
 
 
@@ -56,6 +58,7 @@ def indexed_documents(
             }
             catalog.holders.forget()
             catalog.jobs.prune(catalog.now() - HISTORY, limit=10_000)
+            catalog.events.prune(catalog.now() - EVENT_HISTORY, limit=10_000)
         shown = tally.metadata("chunks_new", "chunks_kept", "chunks_gone", "purged")
         return dg.MaterializeResult(metadata={**shown, "upkeep": dg.MetadataValue.json(upkeep)})
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from primer_assets.plan_making import Planner, read_source, recipe_digest
 from primer_assets.plan_reading import PlannedReading, RememberedReading
-from primer_assets.source_feed import FeedSync
+from primer_assets.source_events import EventSync
 from primer_assets.source_reading import Reading
 from primer_assets.source_turn import Turn
 from primer_core.delete_guard import DeleteDecision
@@ -38,7 +38,7 @@ def check_fits(catalog: Catalog, plan: SyncPlan) -> Source:
 
 
 @dataclass(slots=True)
-class PlannedSync(FeedSync):
+class PlannedSync(EventSync):
     """A sync that does what its plan says. It deletes nothing that the plan does not name, also where a rename could not be applied."""
 
     plan: SyncPlan | None = None
@@ -95,4 +95,4 @@ class PlannedSync(FeedSync):
         for step in () if self.plan is None else self.plan.steps:
             if step.operation is PlanOperation.RENAME and step.path in left:
                 missing.take_out(step.doc_id)
-        return FeedSync._settle_vanished(self, missing)
+        return EventSync._settle_vanished(self, missing)

@@ -1,4 +1,4 @@
-"""`source_documents`: what a source holds, learned by its change feed or a listing; new bytes fetched and hashed, jobs committed."""
+"""`source_documents`: what a source holds, learned by feed, listing or events; new bytes fetched and hashed, jobs committed."""
 
 from contextlib import closing
 from typing import Any
@@ -14,6 +14,7 @@ from primer_assets.stage_run import plain_errors
 from primer_core.delete_guard import Verdict
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.sources import is_due
 from primer_resources.connectors.registry import Connectors
 from primer_resources.document_store import DocumentStore
 from primer_resources.heartbeat import Heartbeat
@@ -28,8 +29,8 @@ SHOWN_PROBLEMS = 20
     group_name="sources",
     retry_policy=SYSTEM_RETRY,
     kinds={"python"},
-    description="Documents of a source as its change feed or its newest full listing shows them. New and changed ones are fetched and wait "
-    "to be parsed; vanished ones are deleted, or held where too many vanish at once.",
+    description="Documents of a source as its change feed, its events or its newest full listing show them. New and changed ones are "
+    "fetched and wait to be parsed; vanished ones are deleted, or held where too many vanish at once.",
 )
 def source_documents(
     context: dg.AssetExecutionContext,
@@ -61,8 +62,9 @@ def source_documents(
                     sync = PlannedSync(
                         catalog, store, connector, expander, source, scan, epoch, versions, settings.buckets, confirms_held, fast, plan=plan
                     )
+                    due = not by_sensor or is_due(source, began_at, settings.full_listing_interval, settings.held_delete_wait)
                     if plan is None:
-                        turn = take_turn(sync, began_at, settings.full_listing_interval)
+                        turn = take_turn(sync, began_at, settings.full_listing_interval, due)
                     else:
                         turn = sync.apply(Planner(catalog, store, expander, settings), connector)
             except PlanRefused:
@@ -74,11 +76,11 @@ def source_documents(
         hidden = [f"documents are hidden, since their permissions cannot be read: {error}" for error in sorted(sync.hiding)]
         undecided = turn.decision.reasons if turn.decision is not None and turn.decision.verdict is Verdict.REFUSE else ()
         problems = [*undecided, *hidden, *sync.problems][:SHOWN_PROBLEMS]
-        catalog.sources.finish(source.source_id, epoch, began_at, "; ".join(problems) or None, turn.listed)
+        catalog.sources.finish(source.source_id, epoch, began_at, "; ".join(problems) or None, turn.listed, turn.is_whole)
         if sync.not_applied:
             catalog.sources.list_next([source.source_id])  # a feed does not tell again of what was left as it was
         metadata: dict[str, dg.MetadataValue] = {name: dg.MetadataValue.int(value) for name, value in sync.report.to_json().items()}
-        metadata["learned_by"] = dg.MetadataValue.text("change feed" if turn.why_listed is None else f"full listing: {turn.why_listed}")
+        metadata["learned_by"] = dg.MetadataValue.text(turn.learned_by)
         metadata["deletes"] = dg.MetadataValue.text("; ".join(turn.decision.reasons if turn.decision else ()) or "none")
         metadata["problems"] = dg.MetadataValue.json(problems)
         metadata["notices"] = dg.MetadataValue.json(list(sync.notices[:SHOWN_PROBLEMS]))

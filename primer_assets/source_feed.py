@@ -4,8 +4,9 @@ A delete that a feed tells of is evidence by itself, for that one document; the 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -64,9 +65,13 @@ class FeedSync(SourceSync):
         self.notices = (f"the feed has more than {MOST_PAGES} pages; the next sync goes on from there",)
 
     def _settle_page(self, page: ChangePage, reading: Reading, is_moved: bool) -> None:
-        if not page.changes and not is_moved:
-            return
-        plan = plan_changes(page.changes)
+        if page.changes or is_moved:
+            save = partial(self.catalog.sources.save_cursor, source_id=self.source.source_id, cursor=page.cursor)
+            self._settle_changes(page.changes, reading, save)
+
+    def _settle_changes(self, changes: Iterable[Change], reading: Reading, also: Callable[[Connection], None]) -> None:
+        """Settle changes, oldest first, in one transaction; `also` is what is written with them."""
+        plan = plan_changes(changes)
         self.hiding.update(
             each.change.item.access.error for each in plan.standing.values() if each.change.item and not each.change.item.access.readable
         )
@@ -91,7 +96,7 @@ class FeedSync(SourceSync):
                 else:
                     self._add(connection, read, doc_id, order)
             self.catalog.copies.settle(connection, locked, self.versions)
-            self.catalog.sources.save_cursor(connection, self.source.source_id, page.cursor)
+            also(connection)
 
     def _read_page(self, plan: FeedPlan, reading: Reading) -> _Settled:
         """Look up what is known, leave out what is older, and read what may have new bytes."""

@@ -243,6 +243,9 @@ class SourceSync:
             self.report.new += 1
             bucket = self.catalog.documents.bucket(connection, doc_id)
             self._add_job(connection, doc_id, bucket, version, read, place)
+            told = [] if place.container else self.catalog.events.waiting_acls(connection, self.source.source_id, place.path)
+            if told:
+                self.catalog.inbox.tell(connection, self.source, told, self.versions)
 
     def _version(self, read: Read, order: int) -> VersionFacts:
         """What is seen now is newer than what is known, whatever the file's time says: an older file may have been put back."""
@@ -390,7 +393,10 @@ class SourceSync:
         return ids.acl_id(self.source.tenant_id, self.source.source_id, access.scope)
 
     def _access(self, access: Access, document: KnownDocument | None) -> tuple[str, str | None]:
-        """(ACL id, why it could not be read). Unread permissions hide the document and leave what is known of them as it was."""
+        """(ACL id, why it could not be read). What an event told stands before what the source shows; unread permissions hide the document
+        and leave what is known of them as it was."""
+        if document is not None and document.told_acl_id is not None:
+            return document.told_acl_id, None
         if access.readable:
             return self._acl_id(access), None
         return self._acl_id(access) if document is None else document.acl_id, access.error

@@ -1,9 +1,9 @@
-"""A source's turn: by its change feed where it has one that can go on, by a full listing otherwise."""
+"""A source's turn: by its change feed where it has one that can go on, by a full listing otherwise, and then by the events that wait."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from primer_assets.source_feed import FeedSync
+from primer_assets.source_events import EventSync
 from primer_core.delete_guard import DeleteDecision
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.sources import Listed, Source
@@ -12,16 +12,34 @@ from primer_resources.connectors.base import CursorExpired
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """How a source was read. `why_listed` is None where its feed told everything; then nothing was decided on deletes either."""
+    """How a source was read. `why_listed` is None where it was not listed in full; then nothing was decided on deletes either.
+    `is_whole` False means that only documents of events were looked at."""
 
     why_listed: str | None
     decision: DeleteDecision | None
     listed: Listed | None
+    is_whole: bool = True
+
+    @property
+    def learned_by(self) -> str:
+        """For people."""
+        if self.why_listed is not None:
+            return f"full listing: {self.why_listed}"
+        return "change feed" if self.is_whole else "events"
 
 
-def take_turn(sync: FeedSync, now: datetime, interval: timedelta) -> Turn:
-    """Read a source. `interval` is how often one with a feed is listed in full all the same."""
+def take_turn(sync: EventSync, now: datetime, interval: timedelta, is_due: bool = True) -> Turn:
+    """Read a source, then settle the events received before `now`. `interval` is how often one with a feed is listed in full all the same;
+    `is_due` False means that only events wait for it."""
+    turn = _read(sync, now, interval, is_due)
+    sync.settle_events(now)
+    return turn
+
+
+def _read(sync: EventSync, now: datetime, interval: timedelta, is_due: bool) -> Turn:
     source = sync.source
+    if source.cursor is None and not is_due:
+        return Turn(None, None, None, is_whole=False)
     why = listing_due(sync.catalog, source, now, interval, sync.confirms_held)
     if why is None and source.cursor is not None:
         try:

@@ -48,6 +48,11 @@ def acl_id(tenant_id: str, source: str, scope: str) -> str:
     return _digest("acl", (tenant_id, source, scope))[:ID_HEX]
 
 
+def event_id(source: str, fields: Sequence[str]) -> str:
+    """Key of an event whose sender gave it none: all that it tells, so that the same event told again is the same event."""
+    return _digest("event", (source, *fields))[:ID_HEX]
+
+
 def recipe_key(version: str) -> str:
     """Short key of a parser's or chunker's version string, fit for an object key."""
     return _digest("recipe", (version,))[:ID_HEX]

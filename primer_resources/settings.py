@@ -162,6 +162,11 @@ class Settings(BaseSettings):
 
     directory_file: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """The directory: a YAML or JSON file of people and their groups, asked when somebody searches as a person."""
+    api_requests_per_minute: Annotated[int, Field(ge=1)] = 600
+    """Requests to the HTTP API of one address, and of one token or source, before it is asked to wait."""
+    api_max_body_mb: Annotated[int, Field(ge=1)] = 8
+    """Largest request, in MiB: a batch of 1,000 events has about one."""
+
     quality_corpus: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """Folder of documents, some with a truth, that the asset `parse_quality` measures the parser on."""
 

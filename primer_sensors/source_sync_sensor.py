@@ -1,4 +1,4 @@
-"""`source_sync_sensor`: one run a due source, unless one is queued or under way for it."""
+"""`source_sync_sensor`: one run a source that is due or has events waiting, unless one is queued or under way for it."""
 
 import dagster as dg
 
@@ -6,6 +6,7 @@ from primer_assets.partitions import SOURCE
 from primer_assets.source_documents import source_documents
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.pulse import facts_of
+from primer_resources.catalog.sources import is_due, rests
 from primer_resources.settings import Settings, load_settings
 from primer_sensors.runs import SOURCE_TAG, active_values
 from primer_sensors.source_turns import choose_sources
@@ -15,19 +16,22 @@ from primer_sensors.source_turns import choose_sources
     target=dg.AssetSelection.assets(source_documents).without_checks(),
     minimum_interval_seconds=max(1, round(load_settings().sensor_interval.total_seconds())),
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Reads every source whose poll interval has passed, the longest waiting first, PRIMER_SOURCE_RUNS at once. Nothing is "
-    "launched for a source that a run is on already, and sources that fail or take long have half of the places.",
+    description="Reads every source whose poll interval has passed or for which events wait, the longest waiting first, "
+    "PRIMER_SOURCE_RUNS at once. Nothing is launched for a source that a run is on already, and sources that fail or take long have "
+    "half of the places.",
 )
 def source_sync_sensor(
     context: dg.SensorEvaluationContext, catalog: dg.ResourceParam[Catalog], settings: dg.ResourceParam[Settings]
 ) -> dg.SensorResult | dg.SkipReason:
     """Runs for due sources; the tick's number keeps their run keys apart, since Dagster remembers a run key for ever."""
-    due = catalog.sources.due()
+    now, with_events = catalog.now(), set(catalog.events.due_sources())
+    every = catalog.sources.all()
+    wait = settings.full_listing_interval, settings.held_delete_wait
+    due = [s for s in every if is_due(s, now, *wait) or (s.source_id in with_events and not rests(s, now))]
     busy = set(active_values(context.instance, catalog, SOURCE_TAG, settings.lease))
     tick = int(context.cursor or 0) + 1
     known = set(context.instance.get_dynamic_partitions(SOURCE))
-    now = catalog.now()
-    under_way = [facts_of(source, now) for source in catalog.sources.all() if source.source_id in busy]
+    under_way = [facts_of(source, now) for source in every if source.source_id in busy]
     waiting = [facts_of(source, now) for source in due if source.source_id not in busy]
     wanted = choose_sources(waiting, under_way, now, settings.source_runs)
     if not wanted:

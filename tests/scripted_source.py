@@ -51,6 +51,10 @@ class ScriptedSource:
     breaks_after: int | None = None
     fetched: list[str] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)
+    has_feed: bool = True
+    looked: list[str] = field(default_factory=list)
+    stale: dict[str, ListedItem | None] = field(default_factory=dict)
+    mute: dict[str, Exception] = field(default_factory=dict)
     listings: int = 0
 
     def item(self, path: str) -> ListedItem:
@@ -96,9 +100,15 @@ class ScriptedSource:
 
     def list(self, cursor: Cursor | None = None) -> ScriptedListing:
         self.listings += 1
-        return ScriptedListing(self, {"at": len(self.log)})
+        return ScriptedListing(self, {"at": len(self.log)} if self.has_feed else None)
 
     def look(self, path: str, cursor: Cursor | None = None) -> ListedItem | None:
+        """The item as it stands, or as a replica that lags shows it (`stale`); `mute` are paths that fail."""
+        self.looked.append(path)
+        if path in self.mute:
+            raise self.mute[path]
+        if path in self.stale:
+            return self.stale[path]
         return self.item(path) if path in self.items else None
 
     def changes(self, cursor: Cursor) -> ChangePage | None:

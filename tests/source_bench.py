@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from primer_assets.source_feed import FeedSync
+from primer_assets.source_events import EventSync
 from primer_assets.source_turn import Turn, take_turn
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane
@@ -53,8 +53,8 @@ class Bench:
     sync_report: SyncReport = field(default_factory=SyncReport)
     mime: str = ""
 
-    def sync(self, connector: Connector) -> Turn:
-        """One turn of the source."""
+    def sync(self, connector: Connector, is_due: bool = True) -> Turn:
+        """One turn of the source; with `is_due` False, only for the events that wait."""
         catalog = self.world.catalog
         source = catalog.sources.get(SOURCE)
         taken = catalog.sources.acquire(SOURCE, "bench", LEASE)
@@ -64,15 +64,15 @@ class Bench:
         store = DocumentStore.at_folder(self.folder / "store")
         began_at = catalog.now()
         with closing(connector):
-            sync = FeedSync(catalog, store, connector, expander, source, *taken, [VERSION], len(BUCKETS), self.confirms_held, FAST)
+            sync = EventSync(catalog, store, connector, expander, source, *taken, [VERSION], len(BUCKETS), self.confirms_held, FAST)
             self.sync_report = sync.report
             try:
-                turn = take_turn(sync, began_at, self.interval)
+                turn = take_turn(sync, began_at, self.interval, is_due)
             except PrimerError as error:
                 catalog.sources.finish(SOURCE, taken[1], None, str(error))
                 raise
         problems = "; ".join((*sync.hiding, *sync.problems)) or None
-        catalog.sources.finish(SOURCE, taken[1], began_at, problems, turn.listed)
+        catalog.sources.finish(SOURCE, taken[1], began_at, problems, turn.listed, turn.is_whole)
         return turn
 
     def living(self) -> dict[str, str | None]:

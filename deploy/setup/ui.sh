@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Dagster's web UI and daemon over a Primer home, until Ctrl-C.
-# usage: VENV=… PRIMER_HOME=… PORT=… deploy/setup/ui.sh     (`make ui` does it)
+# Dagster's web UI and daemon, and Primer's HTTP API, over a Primer home, until Ctrl-C.
+# usage: VENV=… PRIMER_HOME=… PORT=… API_PORT=… deploy/setup/ui.sh     (`make ui` does it)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -21,11 +21,15 @@ cd "$DAGSTER_HOME"
 set -m
 dagster dev --host 127.0.0.1 --port "${PORT:-3000}" --module-name primer.definitions &
 group=$!
+# The UI goes on without it where its port is taken; it says so.
+primer api --port "${API_PORT:-8788}" &
+api=$!
 set +m
 
 end() {
     trap '' INT TERM HUP
     trap - EXIT
+    kill -TERM -- "-$api" 2>/dev/null || true
     kill -INT "$group" 2>/dev/null || true
     # Bounded: a job started in the background inherits an ignored SIGINT, and then the launcher never ends by itself.
     timeout 20 tail --pid="$group" -f /dev/null || true

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import access, deletes, documents, operations, plans, reviews, sources, syncs
+from primer.cli import access, api, deletes, documents, events, operations, plans, reviews, sources, syncs
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -28,8 +28,11 @@ app.add_typer(access.app, name="acl")
 app.add_typer(deletes.app, name="deletes")
 app.add_typer(reviews.app, name="review")
 app.add_typer(operations.dlq, name="dlq")
+app.add_typer(events.app, name="events")
 app.command()(operations.reconcile)
 app.command()(operations.reset)
+app.command()(api.api)
+app.add_typer(api.token, name="token")
 
 
 def run(arguments: Sequence[str] | None = None) -> None:

@@ -1,28 +1,31 @@
 """`primer source`: what to read from where."""
 
-import re
 import shutil
-from collections.abc import Mapping
-from pathlib import Path, PurePosixPath
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 from pydantic import TypeAdapter, ValidationError
 
 from primer.cli.output import JsonOption, err, out, print_json, print_table
-from primer.workspace import Workspace, open_workspace
+from primer.source_admin import DRIVE, Wanted, add_source, change_source, find_overlaps
+from primer.workspace import open_workspace
 from primer_assets.source_sync import LISTED_A_BATCH, delete_documents
 from primer_core.failures import PrimerError
-from primer_resources.catalog.sources import Source
-from primer_resources.connectors.access import access_file_beside
-from primer_resources.connectors.drive import DriveSettings
-from primer_resources.connectors.registry import KINDS, check_source, kind_of
+from primer_resources.catalog.sources import POLL, WEBHOOK, Source
+from primer_resources.connectors.registry import KINDS, kind_of
 from primer_resources.settings import Duration
 
 app = typer.Typer(no_args_is_help=True, help="Add, change, list and remove sources.")
-DRIVE = "drive"
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+
+
+class Learning(StrEnum):
+    """How a source tells of changes."""
+
+    POLL = POLL
+    WEBHOOK = WEBHOOK
 
 
 Groups = Annotated[str | None, typer.Option(help="Groups that may read it, comma-separated, where no access file says otherwise.")]
@@ -30,6 +33,8 @@ AccessFile = Annotated[Path | None, typer.Option(help="Access file; for a folder
 Library = Annotated[str | None, typer.Option(help="Library that the documents belong to.")]
 Poll = Annotated[str | None, typer.Option(help="Time between two syncs by the sensor, with a unit, such as 5m.")]
 Credentials = Annotated[str | None, typer.Option(help="Where the secret is: env:NAME or file:/PATH. It is never stored.")]
+Sync = Annotated[Learning | None, typer.Option(help="Whether it is polled, or tells of changes by webhook (the HTTP API).")]
+WebhookSecret = Annotated[str | None, typer.Option(help="Where the secret is that signs its events: env:NAME or file:/PATH.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of this type; repeat it for more. An empty value means its default."),
@@ -49,36 +54,34 @@ def add(
     set_: Set = None,
     library: Library = None,
     poll: Poll = None,
+    sync: Sync = None,
+    webhook_secret: WebhookSecret = None,
     json: JsonOption = False,
 ) -> None:
     """Add a source. Nothing is read yet: `primer sync` or the sensor does that."""
-    kind = kind_of(type_)
-    where = _resolved(location)
-    source_id = name or re.sub(r"[^a-z0-9._-]+", "-", _last_part(where)).strip("-._")
-    if not NAME.fullmatch(source_id):
-        raise PrimerError(f"source name {source_id!r} is not valid; choose --name of lower-case letters, digits, '.', '_' and '-'")
+    given: dict[str, object] = {kind_of(type_).location: location, "groups": _names(groups), **_pairs(set_)}
+    if access_file is not None:
+        given["access_file"] = str(access_file.resolve())
+    wanted = Wanted(
+        type_,
+        given,
+        name=name or None,
+        library=library,
+        sync=(sync or Learning.POLL).value,
+        poll_interval_s=None if poll is None else _seconds(poll),
+        credentials_ref=credentials,
+        webhook_secret_ref=webhook_secret,
+    )
     with open_workspace() as workspace:
-        given = {kind.location: where, "groups": _names(groups), "max_file_mb": workspace.settings.max_file_mb}
-        if access_file is not None:
-            given["access_file"] = str(access_file.resolve())
-        source = Source(
-            source_id=source_id,
-            tenant_id=workspace.settings.tenant,
-            library=library or workspace.settings.library,
-            type=type_,
-            settings=_checked(workspace, type_, given, _pairs(set_), credentials),
-            sync="poll",
-            poll_interval_s=_seconds(poll) if poll is not None else round(workspace.settings.poll_interval.total_seconds()),
-            credentials_ref=credentials,
-        )
-        is_new = workspace.catalog.sources.add(source)
+        added, is_new = add_source(workspace.catalog, workspace.settings, wanted)
         workspace.add_partitions()
-        _warn_of_overlaps(workspace, source)
-        added = workspace.catalog.sources.get(source_id)
+        overlaps = find_overlaps(workspace.catalog, added)
+    _note(overlaps)
     if json:
         print_json(_shown(added))
     else:
-        out.print(f"source {source_id} {'added' if is_new else 'is there already'}: {where}", markup=False)
+        where = added.settings[kind_of(type_).location]
+        out.print(f"source {added.source_id} {'added' if is_new else 'is there already'}: {where}", markup=False)
 
 
 @app.command("set")
@@ -91,41 +94,41 @@ def set_source(
     set_: Set = None,
     library: Library = None,
     poll: Poll = None,
+    sync: Sync = None,
+    webhook_secret: WebhookSecret = None,
     json: JsonOption = False,
 ) -> None:
     """Change settings of a source; what is left out stays. Its documents stay, and the next sync settles what follows."""
     with open_workspace() as workspace:
         present = workspace.catalog.sources.get(source)
-        given = dict(present.settings)
+        given = {**present.settings, **_pairs(set_)}
         if location is not None:
-            given[kind_of(present.type).location] = _resolved(location)
+            given[kind_of(present.type).location] = location
         if groups is not None:
             given["groups"] = _names(groups)
         if access_file is not None:
             given["access_file"] = str(access_file.resolve())
-        reference = credentials or present.credentials_ref
-        settings = _checked(workspace, present.type, given, _pairs(set_), reference)
-        seconds = present.poll_interval_s if poll is None else _seconds(poll)
-        workspace.catalog.sources.change(present.source_id, settings, reference, seconds, library or present.library)
-        changed = workspace.catalog.sources.get(present.source_id)
-        _warn_of_overlaps(workspace, changed)
+        wanted = replace(
+            present,
+            settings=given,
+            credentials_ref=credentials or present.credentials_ref,
+            webhook_secret_ref=webhook_secret or present.webhook_secret_ref,
+            poll_interval_s=present.poll_interval_s if poll is None else _seconds(poll),
+            library=library or present.library,
+            sync=present.sync if sync is None else sync.value,
+        )
+        changed = change_source(workspace.catalog, workspace.settings, wanted)
+        overlaps = find_overlaps(workspace.catalog, changed)
+    _note(overlaps)
     if json:
         print_json(_shown(changed))
     else:
         out.print(f"source {source} changed; `primer sync {source}` settles what follows", markup=False)
 
 
-def _resolved(location: str) -> str:
-    """A path in its absolute form, since Dagster runs elsewhere; a URL as it is."""
-    is_url = "://" in location or re.fullmatch(r"[\w.-]+@[\w.-]+:.+", location)
-    return location if is_url else str(Path(location).resolve())
-
-
-def _last_part(location: str) -> str:
-    """What a source is called that was given no name; an API is called by its host."""
-    if location.endswith("/api.php"):
-        return urlsplit(location).hostname or ""
-    return location.rstrip("/").rpartition("/")[2].removesuffix(".git").lower()
+def _note(overlaps: list[str]) -> None:
+    for overlap in overlaps:
+        err.print(f"note: {overlap}", markup=False)
 
 
 def _pairs(settings: list[str] | None) -> dict[str, str]:
@@ -151,48 +154,6 @@ def _seconds(poll: str) -> int:
     return max(1, round(interval.total_seconds()))
 
 
-def _checked(
-    workspace: Workspace, type_: str, given: Mapping[str, object], pairs: Mapping[str, str], credentials: str | None
-) -> dict[str, object]:
-    """Settings with what --set gave, as the catalog keeps them. Raises PrimerError for a source that is not valid or nobody could read."""
-    settings = {name: value for name, value in {**given, **pairs}.items() if value != ""}
-    checked = check_source(type_, settings, credentials)
-    location = str(settings[kind_of(type_).location])
-    is_folder = isinstance(checked, DriveSettings)
-    if is_folder:
-        _check_folder(workspace, Path(location))
-    beside = access_file_beside(Path(location)) if is_folder else None
-    if not checked.groups and checked.access_file is None and not (beside is not None and beside.exists()):
-        where = f" at {beside}" if beside is not None else " with --access-file"
-        raise PrimerError(f"nobody could read {location}: give --groups, or an access file{where}")
-    return {name: value for name, value in checked.model_dump(mode="json", exclude_unset=True).items() if value is not None}
-
-
-def _check_folder(workspace: Workspace, root: Path) -> None:
-    """Raise PrimerError for a folder that is not there or holds PRIMER_HOME."""
-    if not root.is_dir():
-        raise PrimerError(f"{root} is not a folder; give the folder that holds the documents")
-    if workspace.settings.home.resolve().is_relative_to(root):
-        raise PrimerError(f"{root} holds PRIMER_HOME = {workspace.settings.home}, so Primer would read itself; move one of them")
-
-
-def _warn_of_overlaps(workspace: Workspace, source: Source) -> None:
-    """Say where another source reads the same folder or collection, or one in the other: such documents are found under both names."""
-    if source.type != DRIVE:
-        return
-    root = PurePosixPath(str(source.settings["root"]))
-    for other in workspace.catalog.sources.all():
-        place = PurePosixPath(str(other.settings.get("root", "")))
-        if other.type != DRIVE:
-            continue
-        if other.source_id != source.source_id and (root.is_relative_to(place) or place.is_relative_to(root)):
-            root_there = other.settings["root"]
-            err.print(
-                f"note: source {other.source_id} reads {root_there} as well; what both hold is read twice, and listed under both",
-                markup=False,
-            )
-
-
 def _shown(source: Source) -> dict[str, object]:
     return {
         "source": source.source_id,
@@ -200,6 +161,8 @@ def _shown(source: Source) -> dict[str, object]:
         "library": source.library,
         "settings": dict(source.settings),
         "credentials": source.credentials_ref,
+        "webhook_secret": source.webhook_secret_ref,
+        "sync": source.sync,
         "poll_interval_s": source.poll_interval_s,
         "last_synced_at": source.last_synced_at,
         "held": source.held_count,
@@ -220,7 +183,7 @@ def list_(json: JsonOption = False) -> None:
             s.source_id,
             s.type,
             s.settings.get(kind_of(s.type).location),
-            f"{s.poll_interval_s} s",
+            "webhook" if s.sync == WEBHOOK else f"{s.poll_interval_s} s",
             s.last_synced_at or "never",
             s.held_count,
             s.last_error or "",

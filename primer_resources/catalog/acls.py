@@ -11,6 +11,9 @@ from primer_resources.catalog.schema import acl_groups, acls
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.upsert import insert_or_update
 
+TOLD_SCOPE = "/documents/"
+"""What the scope of an ACL that an event told begins with, its doc_id behind it. No place of a source begins with a slash."""
+
 
 @dataclass(frozen=True, slots=True)
 class AclRow:
@@ -30,8 +33,8 @@ class Acls:
         self._db = database
 
     def of_source(self, source_id: str) -> dict[str, AclRow]:
-        """acl_id → row, of one source."""
-        statement = select(acls).where(acls.c.source_id == source_id)
+        """acl_id → row, of one source's own rules; what events told of single documents is not among them."""
+        statement = select(acls).where(acls.c.source_id == source_id, ~acls.c.scope.startswith(TOLD_SCOPE, autoescape=True))
         with self._db.read() as connection:
             return {
                 row.acl_id: AclRow(row.acl_id, row.scope, tuple(row.allow_groups), row.readable, row.error)

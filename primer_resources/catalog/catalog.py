@@ -10,10 +10,13 @@ from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
+from primer_resources.catalog.events import Events
+from primer_resources.catalog.figures import Figures
 from primer_resources.catalog.gate import GateLookup
 from primer_resources.catalog.generations import Generations
 from primer_resources.catalog.held_deletes import HeldDeletes
 from primer_resources.catalog.holders import Holders
+from primer_resources.catalog.inbox import Inbox
 from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.lookup import Lookup
@@ -22,6 +25,7 @@ from primer_resources.catalog.plan_figures import PlanFigures
 from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
+from primer_resources.catalog.tokens import Tokens
 from primer_resources.clock import Clock
 
 
@@ -38,15 +42,20 @@ class Catalog:
         self.held_deletes = HeldDeletes(self.database)
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
-        self.jobs = Jobs(self.database, policy or RetryPolicy(), random)
+        policy = policy or RetryPolicy()
+        self.jobs = Jobs(self.database, policy, random)
+        self.events = Events(self.database, policy, random)
         self.plan_figures = PlanFigures(self.database)
         self.reviews = Reviews(self.database, self.jobs)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)
+        self.inbox = Inbox(self.database, self.sources, self.documents, self.acls, self.copies, self.events)
         self.generations = Generations(self.database, self.lanes, self.copies)
         self.lookup = Lookup(self.database)
         self.gate = GateLookup(self.database)
         self.pulses = Pulses(self.database, self.sources)
+        self.figures = Figures(self.database)
+        self.tokens = Tokens(self.database)
 
     @staticmethod
     def _open(url: str, clock: Clock) -> Database:

@@ -6,7 +6,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, select, update
+from sqlalchemy import Connection, Row, and_, case, func, select, update
 
 from primer_core.failures import Reason
 from primer_core.lanes import Lane
@@ -22,9 +22,10 @@ STREAMED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A living document of a source as the catalog has it. `container` is the path of the mail or archive that it is a member of,
-    `canonical_doc_id` the document whose rows stand for its content: itself, unless it is a copy. `missing_scan` is the scan since which
-    complete listings do not show it, while its delete is held; None for all others."""
+    """A document of a source as the catalog has it. `container` is the path of the mail or archive that it is a member of; `told_acl_id` is
+    the ACL that an event gave it, which stands before what the source's own rules say; `canonical_doc_id` the document whose rows stand
+    for its content: itself, unless it is a copy; `missing_scan` the scan since which complete listings do not show it, while its delete
+    is held (None for all others)."""
 
     doc_id: str
     path: str
@@ -36,8 +37,10 @@ class KnownDocument:
     bucket: str | None
     acl_id: str
     acl_error: str | None
+    told_acl_id: str | None
     status: str
     reason: str | None
+    event_time: datetime
     deleted_at: datetime | None
     canonical_doc_id: str
     missing_scan: int | None
@@ -113,16 +116,34 @@ class Documents:
                 found.update({row.doc_id: _known(row) for row in rows})
         return found
 
+    def of_source(self, source_id: str, doc_ids: Collection[str]) -> dict[str, KnownDocument]:
+        """doc_id → document of the source, living or not; ids of other sources are unknown."""
+        found: dict[str, KnownDocument] = {}
+        with self._db.read() as connection:
+            for part in slices(sorted(doc_ids)):
+                rows = connection.execute(select(*_COLUMNS).where(documents.c.source_id == source_id, documents.c.doc_id.in_(part)))
+                found.update({row.doc_id: _known(row) for row in rows})
+        return found
+
+    def find(self, connection: Connection, source_id: str, doc_id: str | None, path: str) -> KnownDocument | None:
+        """Inside a transaction: the document of that id, or the living one at the path. An id of another source is unknown."""
+        which = documents.c.doc_id == doc_id if doc_id else and_(documents.c.path == path, documents.c.deleted_at.is_(None))
+        row = connection.execute(select(*_COLUMNS).where(documents.c.source_id == source_id, which)).one_or_none()
+        return None if row is None else _known(row)
+
     def members(self, source_id: str, containers: Collection[str]) -> dict[str, list[KnownDocument]]:
         """container's path → its living members."""
-        found: dict[str, list[KnownDocument]] = {}
         with self._db.read() as connection:
-            for part in slices(sorted(containers)):
-                mine = and_(documents.c.source_id == source_id, documents.c.container.in_(part), documents.c.deleted_at.is_(None))
-                # Sorted here: asked for an order, SQLite reads the whole source along an index that has it.
-                rows = connection.execute(select(*_COLUMNS).where(mine)).all()
-                for row in sorted(rows, key=lambda row: row.doc_id):
-                    found.setdefault(row.container, []).append(_known(row))
+            return self.members_in(connection, source_id, containers)
+
+    def members_in(self, connection: Connection, source_id: str, containers: Collection[str]) -> dict[str, list[KnownDocument]]:
+        """The same inside a transaction."""
+        found: dict[str, list[KnownDocument]] = {}
+        for part in slices(sorted(containers)):
+            mine = and_(documents.c.source_id == source_id, documents.c.container.in_(part), documents.c.deleted_at.is_(None))
+            # Sorted here: asked for an order, SQLite reads the whole source along an index that has it.
+            for row in sorted(connection.execute(select(*_COLUMNS).where(mine)).all(), key=lambda row: row.doc_id):
+                found.setdefault(row.container, []).append(_known(row))
         return found
 
     def with_content(self, source_id: str, hashes: Collection[str]) -> list[KnownDocument]:
@@ -176,6 +197,14 @@ class Documents:
         with self._db.read() as connection:
             return connection.execute(select(documents.c.doc_id).where(mine).limit(1)).first() is not None
 
+    def changing(self, connection: Connection, source_id: str, paths: Collection[str]) -> set[str]:
+        """Which of the paths have a living document that kept changing while it was read."""
+        found: set[str] = set()
+        for part in slices(sorted(paths)):
+            here = and_(documents.c.source_id == source_id, documents.c.path.in_(part), documents.c.deleted_at.is_(None))
+            found.update(connection.execute(select(documents.c.path).where(here, documents.c.reason == Reason.CHANGING)).scalars())
+        return found
+
     def lock(self, connection: Connection, doc_ids: Collection[str]) -> None:
         """Take all documents that the transaction will change, in the order that all others take them; before it changes the first one."""
         lock_documents(connection, doc_ids)
@@ -196,13 +225,16 @@ class Documents:
     def add(self, connection: Connection, source: Source, doc_id: str, place: Placement, version: VersionFacts) -> bool:
         """A document seen for the first time, or again after its tombstone, which a newer version lifts.
 
-        Returns False where a tombstone of the same or a newer version stands.
+        A member has the permissions that an event told of its container. Returns False where a tombstone of the same or a newer version
+        stands.
         """
-        values = _place(place) | _facts(version) | {"missing_scan": None, "deleted_at": None, "canonical_doc_id": doc_id}
+        values = _facts(version) | {"missing_scan": None, "deleted_at": None, "canonical_doc_id": doc_id}
+        told = None if place.container is None else self._told_acl(connection, source.source_id, place.container)
         # RETURNING, since SQLAlchemy does not keep the row count of an INSERT on Postgres.
         added = connection.execute(
             insert_if_absent(self._db, documents)
             .values(doc_id=doc_id, source_id=source.source_id, tenant_id=source.tenant_id, library=source.library, **values)
+            .values(_place(place) | ({} if told is None else {"told_acl_id": told, "acl_id": told, "acl_error": None}))
             .returning(documents.c.doc_id)
         )
         if added.one_or_none() is not None:
@@ -211,13 +243,18 @@ class Documents:
             update(documents)
             .where(documents.c.doc_id == doc_id, documents.c.deleted_at.is_not(None))
             .where(documents.c.version_order < version.version_order)
-            .values(**(values | {"bucket": func.coalesce(documents.c.bucket, version.bucket)}))
+            .values(**(values | {"bucket": func.coalesce(documents.c.bucket, version.bucket)}), **_shown_place(place))
         )
         if revived.rowcount != 1:
             return False
         # What the indexes still hold was deleted: it must not be seen again while the new version is on its way.
         connection.execute(update(index_state).where(index_state.c.doc_id == doc_id).values(generation=0, previous_generation=0))
         return True
+
+    def _told_acl(self, connection: Connection, source_id: str, path: str) -> str | None:
+        """The ACL that an event gave the living document at a path."""
+        here = and_(documents.c.source_id == source_id, documents.c.path == path, documents.c.deleted_at.is_(None))
+        return connection.execute(select(documents.c.told_acl_id).where(here)).scalar_one_or_none()
 
     def bucket(self, connection: Connection, doc_id: str) -> str | None:
         """The bucket that a document lives in; None where its content was never read."""
@@ -226,11 +263,11 @@ class Documents:
 
     def move(self, connection: Connection, doc_id: str, place: Placement) -> None:
         """Only metadata moves: path, title, fingerprint, permissions. The version and the content stay."""
-        connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**_place(place), missing_scan=None))
+        connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**_shown_place(place), missing_scan=None))
 
     def grant(self, connection: Connection, doc_id: str, acl_id: str, acl_error: str | None) -> None:
-        """Only who may see it changes."""
-        values = {"acl_id": acl_id, "acl_error": acl_error, "missing_scan": None}
+        """Only who may see it changes, as far as no event has told who may."""
+        values = _shown_access(acl_id, acl_error) | {"missing_scan": None}
         connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(**values))
 
     def advance(self, connection: Connection, doc_id: str, place: Placement, version: VersionFacts) -> bool:
@@ -239,7 +276,7 @@ class Documents:
         moved = connection.execute(
             update(documents)
             .where(documents.c.doc_id == doc_id, documents.c.version_order < version.version_order, documents.c.deleted_at.is_(None))
-            .values(**_place(place), **values, missing_scan=None)
+            .values(**_shown_place(place), **values, missing_scan=None)
         )
         return moved.rowcount == 1
 
@@ -289,6 +326,18 @@ class Documents:
 
 def _place(place: Placement) -> dict[str, Any]:
     return {field.name: getattr(place, field.name) for field in fields(Placement)}
+
+
+def _shown_place(place: Placement) -> dict[str, Any]:
+    """The values of a place for a document that is there already: a told ACL stays, whenever it was told."""
+    return _place(place) | _shown_access(place.acl_id, place.acl_error)
+
+
+def _shown_access(acl_id: str, acl_error: str | None) -> dict[str, Any]:
+    """What the source's own rules say, unless an event has told otherwise. Decided in the UPDATE itself, since an event's permissions are
+    written beside a sync that has looked at the document before."""
+    told = documents.c.told_acl_id
+    return {"acl_id": func.coalesce(told, acl_id), "acl_error": case((told.is_not(None), None), else_=acl_error)}
 
 
 def _facts(version: VersionFacts) -> dict[str, Any]:

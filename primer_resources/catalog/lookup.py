@@ -1,6 +1,6 @@
 """Look-ups that change nothing: one document's status, dead letters, id sets, and a sync's figures."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -69,6 +69,17 @@ class DeadLetter:
     attempts: int
 
 
+_DEAD = (
+    select(jobs, documents.c.uri, documents.c.path)
+    .join(documents, documents.c.doc_id == jobs.c.doc_id)
+    .where(in_states(jobs.c.state, [State.DEAD]))
+)
+
+
+def _letter(row: Row[Any]) -> DeadLetter:
+    return DeadLetter(row.job_id, row.doc_id, row.uri, row.source_id, row.path, row.stage, row.reason or "", row.error or "", row.attempts)
+
+
 class Lookup:
     """Reads of the catalog for people and for reconciling."""
 
@@ -133,23 +144,19 @@ class Lookup:
 
     def dead_letters(self, source_id: str | None = None, doc_id: str | None = None) -> list[DeadLetter]:
         """Dead letters, by source and path."""
-        statement = (
-            select(jobs, documents.c.uri, documents.c.path)
-            .join(documents, documents.c.doc_id == jobs.c.doc_id)
-            .where(in_states(jobs.c.state, [State.DEAD]))
-            .order_by(jobs.c.source_id, documents.c.path, jobs.c.job_id)
-        )
+        statement = _DEAD.order_by(jobs.c.source_id, documents.c.path, jobs.c.job_id)
         if source_id is not None:
             statement = statement.where(jobs.c.source_id == source_id)
         if doc_id is not None:
             statement = statement.where(jobs.c.doc_id == doc_id)
         with self._db.read() as connection:
-            return [
-                DeadLetter(
-                    row.job_id, row.doc_id, row.uri, row.source_id, row.path, row.stage, row.reason or "", row.error or "", row.attempts
-                )
-                for row in connection.execute(statement)
-            ]
+            return [_letter(row) for row in connection.execute(statement)]
+
+    def dead_page(self, source_ids: Collection[str], after: int, limit: int) -> list[DeadLetter]:
+        """Dead letters of the sources by job_id, from behind `after` on."""
+        statement = _DEAD.where(jobs.c.source_id.in_(sorted(source_ids)), jobs.c.job_id > after).order_by(jobs.c.job_id).limit(limit)
+        with self._db.read() as connection:
+            return [_letter(row) for row in connection.execute(statement)]
 
     def counts_by_status(self) -> dict[str, dict[str, int]]:
         """source_id → status → documents, tombstones counted as deleted."""

@@ -19,6 +19,7 @@ from sqlalchemy import (
     text,
 )
 
+from primer_core.events import EventState
 from primer_core.stages import HELD, WAITING
 from primer_resources.catalog.types import BigInt, Json, UtcDateTime
 
@@ -76,6 +77,7 @@ sources = Table(
     Column("type", String, nullable=False),
     Column("settings", Json, nullable=False),
     Column("credentials_ref", String),
+    Column("webhook_secret_ref", String),
     Column("sync", String, nullable=False),
     Column("poll_interval_s", Integer, nullable=False),
     Column("cursor", Json),
@@ -92,6 +94,7 @@ sources = Table(
     Column("turn_began_at", UtcDateTime),
     Column("progressed_at", UtcDateTime),
     Column("last_reconciled_at", UtcDateTime),
+    Column("asked_at", UtcDateTime),
     Column("last_error", Text),
     Column("removed_at", UtcDateTime),
 )
@@ -135,6 +138,8 @@ documents = Table(
     Column("bucket", String),
     Column("acl_id", String, nullable=False),
     Column("acl_error", Text),
+    Column("told_acl_id", String),
+    Column("acl_told_at", UtcDateTime),
     Column("status", String, nullable=False),
     Column("reason", String),
     Column("event_time", UtcDateTime, nullable=False),
@@ -153,6 +158,8 @@ documents = Table(
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
 `acl_error` says why the document's permissions could not be read; while it stands the document is hidden.
 `missing_scan` is the scan since which complete listings do not show the document, while its delete is held.
+`told_acl_id` is the ACL that an event gave the document, which then stands before what the source's own rules say; `acl_told_at` is the
+time of the newest such event, whether it gave one or handed the document back to those rules.
 `container` is the path of the listed mail or archive that the document is a member of, None for what is listed itself.
 `canonical_doc_id` is the document whose rows stand for this one's content: the document itself, unless it is a copy."""
 
@@ -390,3 +397,46 @@ purges_due = Table(
     Index("ix_purges_due_waiting", "index_version", "bucket", "at", **_partial("done_at IS NULL")),
     Index("ix_purges_due_done", "done_at", **_partial("done_at IS NOT NULL")),
 )
+
+events = Table(
+    "events",
+    metadata,
+    Column("seq", BigInt, primary_key=True, autoincrement=True),
+    Column("source_id", ForeignKey("sources.source_id"), nullable=False),
+    Column("event_id", String, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("doc_id", String),
+    Column("op", String, nullable=False),
+    Column("source_version", String, nullable=False),
+    Column("acl_groups", Json),
+    Column("content_uri", Text),
+    Column("event_time", UtcDateTime, nullable=False),
+    Column("received_at", UtcDateTime, nullable=False),
+    Column("attempts", Integer, nullable=False, server_default="0"),
+    Column("not_before", UtcDateTime, nullable=False),
+    Column("state", String, nullable=False),
+    Column("error", Text),
+    Column("finished_at", UtcDateTime),
+    Index("uq_events_source_id_event_id", "source_id", "event_id", unique=True),
+    Index("ix_events_waiting", "source_id", "not_before", **_partial(f"state = '{EventState.WAITING}'")),
+    Index("ix_events_waiting_path", "source_id", "path", **_partial(f"state = '{EventState.WAITING}'")),
+    Index("ix_events_dead", "source_id", "seq", **_partial(f"state = '{EventState.DEAD}'")),
+    Index("ix_events_done", "finished_at", **_partial(f"state = '{EventState.DONE}'")),
+    sqlite_autoincrement=True,  # ids are never reused: operators name them
+)
+"""The inbox: what was told and when, until the source was asked. `path` is where the document stood when the event came; `doc_id` is set
+where it was known then. `acl_groups` is JSON null where an acl event hands the document back to the source's own rules."""
+
+api_tokens = Table(
+    "api_tokens",
+    metadata,
+    Column("token_id", String, primary_key=True),
+    Column("tenant_id", ForeignKey("accounts.tenant_id"), nullable=False),
+    Column("name", String, nullable=False),
+    Column("role", String, nullable=False),
+    Column("secret_hash", String, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("revoked_at", UtcDateTime),
+    Index("uq_api_tokens_name", "tenant_id", "name", unique=True, **_partial("revoked_at IS NULL")),
+)
+"""Bearer tokens of the HTTP API. `token_id` is the part of a token that finds it, `secret_hash` the SHA-256 of the part that proves it."""

@@ -5,12 +5,14 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, or_, select, update
+from sqlalchemy import Connection, Row, case, false, or_, select, update
 
 from primer_core.failures import LeaseLost, PrimerError
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.schema import sources
 from primer_resources.catalog.upsert import insert_or_update
+
+POLL, WEBHOOK = "poll", "webhook"
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +21,9 @@ class Source:
     `last_began_at` is when the last sync that went well began, `last_reconciled_at` when the last complete listing did.
     `last_good_at` is when the last one ended that met no problem at all; `turn_began_at`, `progressed_at` and `lease_until` are of the
     newest sync: when it took the source, when it last committed something, and until when it holds it. `cursor` is where the source's
-    change feed goes on, `credentials_ref` where its secret is (never the secret)."""
+    change feed goes on; `credentials_ref` and `webhook_secret_ref` are where its secrets are (never the secrets). `asked_at` is when
+    somebody asked for a sync, until one that began later went well. `sync` is "poll", or "webhook" where events tell of changes and only
+    the full listing has a time of its own."""
 
     source_id: str
     tenant_id: str
@@ -43,6 +47,8 @@ class Source:
     turn_began_at: datetime | None = None
     progressed_at: datetime | None = None
     lease_until: datetime | None = None
+    webhook_secret_ref: str | None = None
+    asked_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +68,32 @@ def _source(row: Row[Any]) -> Source:
     return Source(**row._mapping)
 
 
+def _identity(source: Source) -> tuple[object, ...]:
+    return (source.type, dict(source.settings), source.credentials_ref, source.webhook_secret_ref, source.sync)
+
+
+def is_due(source: Source, now: datetime, listing_interval: timedelta, held_wait: timedelta) -> bool:
+    """Whether the source is to be read, whatever events wait for it: somebody asked, or its poll interval has passed, or, where it tells of
+    changes by webhook, a full listing is due (`listing_interval`), or one that confirms deletes held for `held_wait`. Between two tries
+    the poll interval passes in any case."""
+    if source.last_synced_at is None or (source.asked_at is not None and source.asked_at > source.last_synced_at):
+        return True
+    if now < source.last_synced_at + timedelta(seconds=source.poll_interval_s):
+        return False
+    if source.sync == POLL or source.asked_at is not None:
+        return True
+    if source.last_reconciled_at is None or now >= source.last_reconciled_at + listing_interval:
+        return True
+    return source.held_at is not None and now >= source.held_at + held_wait
+
+
+def rests(source: Source, now: datetime) -> bool:
+    """Whether the last sync met a problem less than a poll interval ago: events alone do not start the next one before that."""
+    if source.last_error is None or source.last_synced_at is None:
+        return False
+    return now < source.last_synced_at + timedelta(seconds=source.poll_interval_s)
+
+
 class Sources:
     """Adds, finds and removes sources, and leases one to the run that syncs it."""
 
@@ -75,7 +107,7 @@ class Sources:
         """
         values = {field.name: getattr(source, field.name) for field in fields(Source)} | {"settings": dict(source.settings)}
         changed = (
-            *("library", "type", "settings", "credentials_ref", "sync", "poll_interval_s", "removed_at"),
+            *("library", "type", "settings", "credentials_ref", "webhook_secret_ref", "sync", "poll_interval_s", "removed_at"),
             *("last_synced_at", "last_began_at", "last_reconciled_at", "last_error"),
             *("last_good_at", "turn_began_at", "progressed_at"),
         )
@@ -84,16 +116,24 @@ class Sources:
             if connection.execute(statement.returning(sources.c.source_id)).one_or_none() is not None:
                 return True
         present = self.get(source.source_id)
-        if (present.type, dict(present.settings), present.credentials_ref) == (source.type, dict(source.settings), source.credentials_ref):
+        if _identity(present) == _identity(source):
             return False
         raise PrimerError(f"source {source.source_id!r} exists already with other settings; remove it first, or choose another --name")
 
-    def change(self, source_id: str, settings: Mapping[str, Any], credentials_ref: str | None, poll_interval_s: int, library: str) -> None:
+    def change(self, source: Source) -> None:
         """Give a source other settings; its documents stay, and its next sync is due at once and is a full listing."""
-        values = {"settings": dict(settings), "credentials_ref": credentials_ref, "poll_interval_s": poll_interval_s, "library": library}
+        names = ("library", "settings", "credentials_ref", "webhook_secret_ref", "sync", "poll_interval_s")
+        values = {name: getattr(source, name) for name in names} | {"settings": dict(source.settings)}
         values |= {"last_synced_at": None, "last_reconciled_at": None, "last_error": None}
         with self._db.begin() as connection:
-            connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+            connection.execute(update(sources).where(sources.c.source_id == source.source_id).values(**values))
+
+    def make_due(self, connection: Connection, source_id: str, in_full: bool) -> datetime:
+        """Inside a transaction: the source's next sync is due at once, as a full listing if so asked. Returns when that was asked."""
+        asked_at = self._db.now()
+        values = {"asked_at": asked_at, **({"last_reconciled_at": None} if in_full else {})}
+        connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
+        return asked_at
 
     def list_next(self, source_ids: Collection[str]) -> None:
         """Make the next sync of these sources a full listing: a feed does not tell again of documents that could not be read."""
@@ -119,16 +159,6 @@ class Sources:
         with self._db.read() as connection:
             rows = connection.execute(select(*_COLUMNS).where(sources.c.removed_at.is_(None)).order_by(sources.c.source_id)).all()
         return [_source(row) for row in rows]
-
-    def due(self) -> list[Source]:
-        """Polled sources whose interval has passed since their last sync."""
-        now = self._db.now()
-        return [
-            source
-            for source in self.all()
-            if source.sync == "poll"
-            and (source.last_synced_at is None or source.last_synced_at + timedelta(seconds=source.poll_interval_s) <= now)
-        ]
 
     def remove(self, source_id: str) -> None:
         """Mark a source as removed; its documents are tombstoned by the caller."""
@@ -180,20 +210,34 @@ class Sources:
         values = {"held_digest": None, "held_count": count, "held_at": None}
         connection.execute(update(sources).where(sources.c.source_id == source_id).values(**values))
 
-    def finish(self, source_id: str, epoch: int, began_at: datetime | None, error: str | None, listed: Listed | None = None) -> None:
+    def finish(
+        self,
+        source_id: str,
+        epoch: int,
+        began_at: datetime | None,
+        error: str | None,
+        listed: Listed | None = None,
+        is_whole: bool = True,
+    ) -> None:
         """End a sync: give the source back and say how it went. `began_at` is when it began, None where it failed;
-        `listed` is what a full listing gave; where there was none, or an incomplete one, what is held stays as it is."""
+        `listed` is what a full listing gave; where there was none, or an incomplete one, what is held stays as it is. `is_whole` False
+        means that only documents of events were looked at: the next sync of all of it is due when it was."""
         now = self._db.now()
-        values: dict[str, Any] = {"lease_owner": None, "lease_until": None, "last_error": error, "last_synced_at": now}
-        if began_at is not None:
-            values["last_began_at"] = began_at
-        if began_at is not None and error is None:
-            values["last_good_at"] = now
+        values: dict[str, Any] = {"lease_owner": None, "lease_until": None}
+        if is_whole:
+            values |= {"last_error": error, "last_synced_at": now}
+        else:
+            values["turn_began_at"] = sources.c.last_synced_at
+        # A sync that is asked for while one runs is not lost in it.
+        asked_since = false() if began_at is None else sources.c.asked_at > began_at
+        if is_whole and began_at is not None:
+            values |= {"last_good_at": now} if error is None else {}
+            values |= {"last_began_at": began_at, "asked_at": case((asked_since, sources.c.asked_at), else_=None)}
         if listed is not None and listed.is_complete:
             same = sources.c.held_digest == listed.held_digest
             held_at = None if listed.held_digest is None else case((same, sources.c.held_at), else_=now)
             values |= {"held_digest": listed.held_digest, "held_count": listed.held_count, "held_at": held_at}
-            values |= {"last_reconciled_at": began_at}
+            values["last_reconciled_at"] = case((asked_since, None), else_=began_at)
             if listed.cursor is not None:
                 values |= {"cursor": dict(listed.cursor)}
         with self._db.begin() as connection:

@@ -12,9 +12,9 @@ def _insert(database: Database, table: Table) -> sqlite.Insert | postgresql.Inse
     return sqlite.insert(table) if database.is_sqlite else postgresql.insert(table)
 
 
-def insert_if_absent(database: Database, table: Table) -> Insert:
-    """An INSERT that leaves a row of the same primary key as it is."""
-    return _insert(database, table).on_conflict_do_nothing(index_elements=list(table.primary_key))
+def insert_if_absent(database: Database, table: Table, key: Sequence[str] = ()) -> Insert:
+    """An INSERT that leaves a row of the same key as it is: the primary one, or the columns of a unique index."""
+    return _insert(database, table).on_conflict_do_nothing(index_elements=list(key) or list(table.primary_key))
 
 
 def insert_or_update(database: Database, table: Table, columns: Sequence[str], where: ColumnElement[bool] | None = None) -> Insert:

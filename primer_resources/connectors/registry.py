@@ -56,6 +56,12 @@ def kind_of(type_: str, location: str = "") -> Kind:
     return other if form is not None and form.fullmatch(location) else kind
 
 
+def root_of(source: Source) -> str:
+    """The address below which the source keeps its documents; a folder's as file://."""
+    location = str(source.settings[kind_of(source.type).location])
+    return location if "://" in location else Path(location).as_uri() if location.startswith("/") else location
+
+
 @dataclass(frozen=True, slots=True)
 class Connectors:
     """Opens the connector of a source. `home` is where connectors may keep a folder a source, such as the mirror of a repository."""

@@ -15,6 +15,7 @@ from sqlalchemy import update
 from primer.workspace import Workspace
 from primer_core.source_health import Health
 from primer_core.stages import Operation
+from primer_resources.catalog.events import NewEvent
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.schema import sources
 from primer_sensors.index_sweep_sensor import index_sweep_sensor
@@ -102,6 +103,29 @@ def test_one_source_that_hangs_slows_none_of_twenty_and_those_that_wait_are_not_
             assert taken is not None
             catalog.sources.finish(request.partition_key, taken[1], catalog.now(), None)
     assert sorted(served) == [f"quick-{n:02}" for n in range(20)]
+
+
+def test_a_source_that_events_wait_for_is_read_whether_or_not_it_is_due(docs: Deployment) -> None:
+    made = docs.workspace
+    catalog, known = made.catalog, made.catalog.sources.get("docs")
+    taken = catalog.sources.acquire("docs", "a run", LEASE)
+    assert taken is not None
+    catalog.sources.finish("docs", taken[1], catalog.now(), None)
+    event = NewEvent("docs", "one", "a.md", None, Operation.UPSERT, "v1", None, None, catalog.now())
+    catalog.inbox.receive(known, [event], ["v1"])
+    first = tick(source_sync_sensor, made)
+    assert [request.partition_key for request in first.run_requests] == ["docs"]
+    # Committed and never started: the run was asked for, and nothing came of it.
+    again = tick(source_sync_sensor, made, first.cursor)
+    assert [request.partition_key for request in again.run_requests] == ["docs"]
+    taken = catalog.sources.acquire("docs", "a run", LEASE)
+    assert taken is not None
+    catalog.sources.finish("docs", taken[1], None, "the source is gone")
+    assert isinstance(tick(source_sync_sensor, made, again.cursor), dg.SkipReason), "what fails is not tried with every tick"
+    [waiting] = catalog.events.due("docs", catalog.now(), 0, 10)
+    with catalog.database.begin() as connection:
+        catalog.events.put_off(connection, [waiting.seq], timedelta(minutes=1), "later")
+    assert isinstance(tick(source_sync_sensor, made, again.cursor), dg.SkipReason)
 
 
 def test_waiting_buckets_become_contiguous_range_runs(docs: Deployment) -> None:

@@ -39,10 +39,11 @@ def live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment
     workspace = Workspace(load_settings())
     workspace.create()
     place = Deployment(workspace, tmp_path / "docs", "docs")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = {**os.environ, "VENV": sys.prefix, "PORT": str(port)}
+    with socket.socket() as free, socket.socket() as also_free:
+        for each in (free, also_free):
+            each.bind(("127.0.0.1", 0))
+        ports = {"PORT": str(free.getsockname()[1]), "API_PORT": str(also_free.getsockname()[1])}
+    environment = {**os.environ, "VENV": sys.prefix, **ports}
     log = (tmp_path / "ui.log").open("wb")
     ui = subprocess.Popen([PROJECT / "deploy/setup/ui.sh"], env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
     try:

@@ -3,10 +3,10 @@ from datetime import timedelta
 import pytest
 
 from primer_core.failures import LeaseLost, PrimerError
-from primer_resources.catalog.sources import Listed
+from primer_resources.catalog.sources import Listed, is_due
 from tests.primer_resources.catalog.world import LEASE, SOURCE, World, source
 
-MINUTE = timedelta(minutes=1)
+MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 def acquired(world: World, owner: str) -> tuple[int, int]:
@@ -38,14 +38,62 @@ def test_an_unknown_source_is_named_with_those_that_are_there(world: World) -> N
         world.catalog.sources.get("wiki")
 
 
+def due(world: World) -> list[str]:
+    now = world.catalog.now()
+    return [each.source_id for each in world.catalog.sources.all() if is_due(each, now, DAY, HOUR)]
+
+
 def test_a_source_is_due_at_once_and_then_when_its_interval_has_passed(world: World) -> None:
-    world.catalog.sources.add(source("pushed", sync="webhook"))
-    assert [each.source_id for each in world.catalog.sources.due()] == [SOURCE]
+    assert due(world) == [SOURCE]
     _, epoch = acquired(world, "run-a")
     world.catalog.sources.finish(SOURCE, epoch, None, None)
-    assert world.catalog.sources.due() == []
+    assert due(world) == []
     world.pass_time(timedelta(seconds=31))
-    assert [each.source_id for each in world.catalog.sources.due()] == [SOURCE]
+    assert due(world) == [SOURCE]
+
+
+def test_a_source_that_tells_of_changes_itself_is_due_once_a_day_and_while_its_listing_fails(world: World) -> None:
+    sources = world.catalog.sources
+    sources.change(source(sync="webhook"))
+    _, epoch = acquired(world, "run-a")
+    sources.finish(SOURCE, epoch, world.catalog.now(), "page 3 answered 503", Listed(None, 0, False, None))
+    assert due(world) == []
+    world.pass_time(MINUTE)
+    assert due(world) == [SOURCE]
+    _, epoch = acquired(world, "run-b")
+    sources.finish(SOURCE, epoch, world.catalog.now(), None, Listed("held", 12, True, None))
+    world.pass_time(MINUTE)
+    assert due(world) == []
+    world.pass_time(HOUR)
+    assert due(world) == [SOURCE], "a second listing is to confirm the held deletes"
+    _, epoch = acquired(world, "run-c")
+    sources.finish(SOURCE, epoch, world.catalog.now(), None, Listed(None, 0, True, None))
+    world.pass_time(timedelta(hours=23))
+    assert due(world) == []
+    world.pass_time(HOUR)
+    assert due(world) == [SOURCE]
+
+
+def test_a_sync_that_was_asked_for_while_another_ran_is_not_lost(world: World) -> None:
+    sources = world.catalog.sources
+    began_at, (_, epoch) = world.catalog.now(), acquired(world, "run-a")
+    world.pass_time(timedelta(seconds=1))
+    with world.catalog.database.begin() as connection:
+        sources.make_due(connection, SOURCE, in_full=True)
+    sources.finish(SOURCE, epoch, began_at, None, Listed(None, 0, True, None))
+    world.pass_time(MINUTE)
+    found = sources.get(SOURCE)
+    assert (found.asked_at is not None, found.last_reconciled_at) == (True, None)
+    _, epoch = acquired(world, "run-b")
+    sources.finish(SOURCE, epoch, world.catalog.now(), None, Listed(None, 0, True, None))
+    assert sources.get(SOURCE).asked_at is None
+
+
+def test_a_look_at_events_alone_leaves_the_next_sync_due_when_it_was(world: World) -> None:
+    _, epoch = acquired(world, "run-a")
+    world.catalog.sources.finish(SOURCE, epoch, world.catalog.now(), None, is_whole=False)
+    assert due(world) == [SOURCE]
+    acquired(world, "run-b")
 
 
 def test_a_source_has_one_sync_at_a_time_until_its_lease_runs_out(world: World) -> None:
