@@ -1,9 +1,7 @@
 """The access lane: the catalog decides at once, the rows follow, and nothing that takes long holds them up."""
 
-import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -14,8 +12,6 @@ import pytest
 
 from primer.materialise import Materialiser
 from primer.workspace import Workspace
-from primer_assets.access_rows import drain_access
-from primer_assets.stage_run import StageRun, Tally
 from primer_core.ids import acl_id
 from primer_core.stages import Operation
 from primer_resources.catalog.acls import AclRow
@@ -201,26 +197,3 @@ def test_lanes_that_a_sweep_holds_are_waited_for(place: Deployment) -> None:
     run.join(PATIENCE_S)
     assert catalog.jobs.waiting_access() == []
     assert found(place, [f"{place.name}-crew"]) == {"memo.md"}
-
-
-def test_a_run_that_stays_takes_up_the_next_removal_and_lets_a_sweep_write_meanwhile(place: Deployment) -> None:
-    for n in range(2):
-        place.write(f"memo-{n}.md", f"# Memo {n}\n\nThe ferry of the harbour is sold.")
-    place.sync()
-    made, crew = place.workspace, f"{place.name}-crew"
-    version = made.catalog.deployments.live()
-    run = StageRun(made.catalog, made.store, made.settings, version, made.toolkit.of(version), ["00", "01"], "a run that stays")
-    left: list[int] = []
-    staying = Thread(target=lambda: left.append(drain_access(run, Tally(), lambda _name: None, timedelta(seconds=5))))
-    staying.start()
-    for n in range(2):
-        move_to(place, f"memo-{n}.md", crew)
-        end = time.monotonic() + PATIENCE_S
-        while len(in_rows(place, [crew])["keyword"]) <= n:
-            assert time.monotonic() < end
-        assert staying.is_alive()
-        place.write(f"more-{n}.md", f"# More {n}\n\nThe ferry of the harbour is bought back.")
-        assert place.sync().counts["indexed"] == 1
-    staying.join(PATIENCE_S)
-    assert left == [0]
-    assert place.reconcile().agrees
