@@ -6,15 +6,16 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, exists, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, func, insert, literal, or_, select, update
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.lanes import Lane, lane_of
 from primer_core.retry import RetryPolicy, compute_backoff
-from primer_core.stages import HELD, PARSE, STAGES, WAITING, WRITE, Operation, Stage, State, entry_of, stage_of
+from primer_core.stages import HELD, PARSE, STAGES, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import bury_intents, lock_documents
-from primer_resources.catalog.schema import LIVE_STATES, documents, in_states, index_state, jobs, purges_due, sources
+from primer_resources.catalog.job_order import ACCESS, LIVE, SLOW_PARSE, blocked, claimable, overtaken
+from primer_resources.catalog.schema import documents, in_states, jobs, purges_due, sources
 
 DEFER = timedelta(seconds=30)
 """How long work waits for an outside service that is down."""
@@ -69,10 +70,6 @@ class Waiting:
     oldest: datetime | None
 
 
-_LIVE = in_states(jobs.c.state, LIVE_STATES)
-_SLOW_PARSE = and_(jobs.c.lane == Lane.SLOW, jobs.c.state.in_([PARSE.entry, PARSE.holding]))
-"""What is left to the slow lane's runs: the fast and the slow one differ in the parse stage only."""
-_ACCESS = in_states(jobs.c.lane, [Lane.ACCESS])
 _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 
 
@@ -190,7 +187,7 @@ class Jobs:
     ) -> list[Job]:
         """Take up to `limit` jobs that stand at the stage's entry, or whose holder's lease ran out (which spends an attempt).
 
-        A document's jobs go in order and one at a time, see `_blocked`. The access lane goes first. With a lane, only that one's.
+        A document's jobs go in order and one at a time, see `blocked`. The access lane goes first. With a lane, only that one's.
         """
         now = self._db.now()
         expired = and_(jobs.c.state == stage.holding, jobs.c.lease_until < now)
@@ -200,9 +197,9 @@ class Jobs:
         # A CTE, since Postgres may run a subquery that locks rows more than once, and would then take more than the limit.
         chosen = (
             select(jobs.c.job_id)
-            .where(here, _LIVE)
-            .where(or_(and_(jobs.c.state == stage.entry, jobs.c.not_before <= now), expired), ~_blocked(now))
-            .order_by(case((_ACCESS, 0), else_=1), jobs.c.job_id)
+            .where(here, LIVE)
+            .where(or_(and_(jobs.c.state == stage.entry, jobs.c.not_before <= now), expired), ~blocked(now))
+            .order_by(case((ACCESS, 0), else_=1), jobs.c.job_id)
             .limit(limit)
             .with_for_update(skip_locked=True)
             .cte("chosen")
@@ -224,7 +221,7 @@ class Jobs:
         with self._db.begin() as connection:
             self._bury(
                 connection,
-                and_(here, _LIVE, last_chance_gone),
+                and_(here, LIVE, last_chance_gone),
                 Reason.ATTEMPTS_EXHAUSTED,
                 f"the worker died {self._policy.max_attempts} times in stage {stage.name}",
                 now,
@@ -235,7 +232,7 @@ class Jobs:
         """The jobs that the owner holds in the stage, in order."""
         statement = (
             select(*_JOB_COLUMNS)
-            .where(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)), _LIVE, jobs.c.state == stage.holding)
+            .where(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)), LIVE, jobs.c.state == stage.holding)
             .where(jobs.c.lease_owner == owner, jobs.c.lease_until >= self._db.now())
             .order_by(jobs.c.job_id)
         )
@@ -245,7 +242,7 @@ class Jobs:
     def renew(self, owner: str, lease: timedelta) -> int:
         """Hold the owner's jobs for another lease. Returns how many it still holds."""
         now = self._db.now()
-        mine = and_(jobs.c.lease_owner == owner, _LIVE, jobs.c.state.in_(HELD), jobs.c.lease_until >= now)
+        mine = and_(jobs.c.lease_owner == owner, LIVE, jobs.c.state.in_(HELD), jobs.c.lease_until >= now)
         with self._db.begin() as connection:
             return connection.execute(update(jobs).where(mine).values(lease_until=now + lease)).rowcount
 
@@ -274,15 +271,15 @@ class Jobs:
         facts: Mapping[str, str],
     ) -> list[Job]:
         now = self._db.now()
-        overtaken = _overtaken()
+        is_overtaken = overtaken()
         kept = []
         for job in done:
             held = connection.execute(
                 update(jobs)
                 .where(_mine(job, owner, stage))
                 .values(
-                    state=case((overtaken, State.SUPERSEDED), else_=stage.done),
-                    finished_at=case((overtaken, now), else_=None),
+                    state=case((is_overtaken, State.SUPERSEDED), else_=stage.done),
+                    finished_at=case((is_overtaken, now), else_=None),
                     stage=stage_of(stage.done).name,
                     attempts=0,
                     lease_owner=None,
@@ -306,15 +303,15 @@ class Jobs:
     ) -> None:
         """Inside a transaction: jobs back to the stage's entry, no attempt spent, in another lane if one is named. One with a newer version
         behind it is superseded. `counts` as in `complete`: what was done so far."""
-        overtaken = _overtaken()
+        is_overtaken = overtaken()
         moved = {} if lane is None else {"lane": lane}
         for job in held:
             connection.execute(
                 update(jobs)
                 .where(_mine(job, owner, stage))
                 .values(
-                    state=case((overtaken, State.SUPERSEDED), else_=stage.entry),
-                    finished_at=case((overtaken, self._db.now()), else_=None),
+                    state=case((is_overtaken, State.SUPERSEDED), else_=stage.entry),
+                    finished_at=case((is_overtaken, self._db.now()), else_=None),
                     lease_owner=None,
                     lease_until=None,
                     **moved,
@@ -329,7 +326,7 @@ class Jobs:
         mine = _mine(job, owner, stage)
         with self._db.begin() as connection:
             if isinstance(error, DocumentFault):
-                over = update(jobs).where(mine, _overtaken())
+                over = update(jobs).where(mine, overtaken())
                 connection.execute(over.values(state=State.SUPERSEDED, finished_at=now, lease_owner=None, lease_until=None))
                 connection.execute(update(jobs).where(mine).values(attempts=jobs.c.attempts + 1))
                 self._bury(connection, mine, error.reason, error.message, now)
@@ -349,7 +346,7 @@ class Jobs:
             return sum(
                 connection.execute(
                     update(jobs)
-                    .where(jobs.c.lease_owner == owner, _LIVE, jobs.c.state == state)
+                    .where(jobs.c.lease_owner == owner, LIVE, jobs.c.state == state)
                     .values(state=stage_of(state).entry, lease_owner=None, lease_until=None)
                 ).rowcount
                 for state in HELD
@@ -385,11 +382,11 @@ class Jobs:
         """What a sweep can claim now, or purge after the grace, by partition: two indexed queries over what waits, whatever the corpus.
         What waits for a slow parse is not a sweep's work; of the access lane it does what it finds, and is not launched for it."""
         now = self._db.now()
-        return self._with_purges(_claimable(now, and_(~_SLOW_PARSE, ~_ACCESS)), now - grace)
+        return self._with_purges(claimable(now, and_(~SLOW_PARSE, ~ACCESS)), now - grace)
 
     def waiting_access(self, index_version: str | None = None, buckets: Collection[str] | None = None) -> list[Waiting]:
         """What a run of the access lane can claim now, by partition; of one index version and some buckets, where they are given."""
-        which = _ACCESS
+        which = ACCESS
         if index_version is not None:
             which = and_(which, jobs.c.index_version == index_version)
         if buckets is not None:
@@ -398,11 +395,11 @@ class Jobs:
 
     def waiting_slow(self, source_ids: Collection[str] | None = None) -> list[Waiting]:
         """What a run of the slow lane can claim now of the sources (all when None), by partition."""
-        return self._waiting_jobs(_SLOW_PARSE if source_ids is None else and_(_SLOW_PARSE, jobs.c.source_id.in_(list(source_ids))))
+        return self._waiting_jobs(SLOW_PARSE if source_ids is None else and_(SLOW_PARSE, jobs.c.source_id.in_(list(source_ids))))
 
     def _waiting_jobs(self, which: ColumnElement[bool]) -> list[Waiting]:
         with self._db.read() as connection:
-            rows = connection.execute(_claimable(self._db.now(), which).order_by(jobs.c.index_version, jobs.c.bucket))
+            rows = connection.execute(claimable(self._db.now(), which).order_by(jobs.c.index_version, jobs.c.bucket))
             return [Waiting(row.index_version, row.bucket, row.n, 0, row.oldest) for row in rows]
 
     def _with_purges(self, work: Select[Any], due: datetime) -> list[Waiting]:
@@ -421,7 +418,7 @@ class Jobs:
 
     def unfinished(self, source_ids: Collection[str] | None = None) -> int:
         """How many jobs of the sources (all when None) are not finished yet, whoever holds them."""
-        statement = select(func.count()).select_from(jobs).where(_LIVE)
+        statement = select(func.count()).select_from(jobs).where(LIVE)
         if source_ids is not None:
             statement = statement.where(jobs.c.source_id.in_(list(source_ids)))
         with self._db.read() as connection:
@@ -429,7 +426,7 @@ class Jobs:
 
     def standing(self, source_ids: Collection[str]) -> dict[str, int]:
         """stage → unfinished jobs of the sources, in the order of the stages."""
-        statement = select(jobs.c.stage, func.count()).where(_LIVE, jobs.c.source_id.in_(list(source_ids))).group_by(jobs.c.stage)
+        statement = select(jobs.c.stage, func.count()).where(LIVE, jobs.c.source_id.in_(list(source_ids))).group_by(jobs.c.stage)
         with self._db.read() as connection:
             found = {row[0]: row[1] for row in connection.execute(statement)}
         return {stage.name: found[stage.name] for stage in STAGES if stage.name in found}
@@ -475,71 +472,12 @@ def _added(counts: Mapping[str, int]) -> dict[str, ColumnElement[int]]:
     return {name: jobs.c[name] + value for name, value in counts.items()}
 
 
-def _claimable(now: datetime, which: ColumnElement[bool]) -> Select[Any]:
-    """Jobs that can be claimed now, counted by partition, with the oldest event among them."""
-    free = or_(
-        and_(jobs.c.state.in_(WAITING), jobs.c.not_before <= now),
-        and_(jobs.c.state.in_(HELD), jobs.c.lease_until < now),
-    )
-    return (
-        select(jobs.c.index_version, jobs.c.bucket, func.count().label("n"), func.min(jobs.c.event_time).label("oldest"))
-        .where(_LIVE, free, which, ~_blocked(now))
-        .group_by(jobs.c.index_version, jobs.c.bucket)
-    )
-
-
-def _overtaken() -> ColumnElement[bool]:
-    """Whether a newer version of the job's document is behind it; a permission change is no newer version."""
-    newer = jobs.alias("newer")
-    return exists().where(
-        newer.c.doc_id == jobs.c.doc_id,
-        newer.c.index_version == jobs.c.index_version,
-        newer.c.job_id > jobs.c.job_id,
-        newer.c.operation != Operation.ACL,
-    )
-
-
 def _changed_at(change: NewJob, now: datetime) -> ColumnElement[datetime | None]:
     """From when a change's freshness counts, see the table; a source's clock that runs ahead counts as now."""
     kind = jobs.c.changed_at.type
     told, began = literal(min(change.event_time, now), kind), sources.c.last_began_at
     seen = select(case((began.is_(None), None), (began > told, began), else_=told)).where(sources.c.source_id == change.source_id)
     return seen.scalar_subquery()
-
-
-def _blocked(now: datetime) -> ColumnElement[bool]:
-    """Whether another job of the same document and index version goes first: an older one that is not finished, or a newer one that
-    somebody works on now (an operator may bring an older one back meanwhile).
-
-    The access lane waits for no parse and no embedding of a document that has rows already: what is older comes to its own write later,
-    under the permissions that hold then, or is superseded by the delete. Only writes go in order.
-    """
-    other = jobs.alias("other")
-    has_rows = (
-        exists()
-        .where(index_state.c.doc_id == jobs.c.doc_id, index_state.c.index_version == jobs.c.index_version)
-        .where(index_state.c.content_hash.is_not(None))
-        .correlate(jobs)
-    )
-    passes = and_(_ACCESS, other.c.state.not_in([WRITE.entry, WRITE.holding]), has_rows)
-    older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES), ~passes)
-    held = and_(other.c.job_id > jobs.c.job_id, other.c.state.in_(HELD), other.c.lease_until >= now)
-    mine = exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
-    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()))
-
-
-def _awaits_canonical() -> ColumnElement[bool]:
-    """Whether the rows that are to stand for a copy are still being made: its canonical document's content, or their ACL ids, where that
-    was asked for before the copy. What is asked for later is no reason to wait, lest a stream of copies holds up the first."""
-    copy, leading = documents.alias("copy"), jobs.alias("leading")
-    return exists().where(
-        copy.c.doc_id == jobs.c.doc_id,
-        copy.c.canonical_doc_id != copy.c.doc_id,
-        leading.c.doc_id == copy.c.canonical_doc_id,
-        leading.c.index_version == jobs.c.index_version,
-        leading.c.state.in_(LIVE_STATES),
-        or_(leading.c.operation == Operation.UPSERT, and_(leading.c.operation == Operation.ACL, leading.c.job_id < jobs.c.job_id)),
-    )
 
 
 def _mine(job: Job, owner: str, stage: Stage) -> ColumnElement[bool]:

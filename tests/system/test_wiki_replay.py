@@ -1,25 +1,38 @@
 """Real edits replayed through the git wiki connector and the whole main job: what they leave is what a fresh index of the last pages holds.
 
-A few edits by default. `--edits k8s:1-150` replays more, `--edits httpd` all of a history, and prints what each cost.
+Once in order, each commit followed by a sync; and once told by webhooks that come late, shuffled and twice. A few edits by default.
+`--edits k8s:1-150` replays more, `--edits httpd` all of a history, and prints what each cost.
 """
 
+import hmac
+import json
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import select
 
+from primer.api.app import make_app
 from primer.materialise import Materialiser
+from primer.reconciling import reconcile
 from primer.syncing import Syncing, SyncResult
 from primer.workspace import Workspace
 from primer_core.chunks import Chunk
+from primer_resources.catalog.schema import documents
 from primer_resources.catalog.sources import Source
 from tests.deployment import workspace
 from tests.git_history import EditHistory, HistoryRepo
 
+SECRET = "the secret of the wiki"
+TOLD_TOGETHER = 3
+"""Commits after which half of what is untold by then is told, in whatever order."""
 FRONT_MATTER = re.compile(rb"\A---\r?\n.*?\r?\n---\r?\n", re.DOTALL)
 
 
@@ -36,9 +49,9 @@ class Replay:
     embedded: int = 0
 
     def add(self, name: str) -> None:
-        """Add the repository as a source."""
+        """Add the repository as a source, with a library of its own: equal contents of one library are indexed once."""
         settings = {"url": str(self.repo.folder), "groups": [name], "suffixes": ["*"]}
-        self.made.catalog.sources.add(Source(name, self.made.settings.tenant, "main", "wiki", settings, "poll", 20))
+        self.made.catalog.sources.add(Source(name, self.made.settings.tenant, name, "wiki", settings, "poll", 20))
         self.made.add_partitions()
 
     def sync(self, name: str) -> SyncResult:
@@ -55,12 +68,13 @@ class Replay:
         document = self.made.catalog.documents.by_path(name, [path]).get(path)
         if document is None or document.content_hash is None:
             return {}
-        live = self.made.catalog.lookup.chunk_ids(document.doc_id, version.name)
+        leading = document.canonical_doc_id  # two pages may hold the same
+        live = self.made.catalog.lookup.chunk_ids(leading, version.name)
         if not live:
             return {}
         recipe = version.recipe
         chunks = self.made.store.get_chunks(document.content_hash, recipe.parser.version, recipe.chunker.version)
-        by_id = {chunk.id_in(document.doc_id): chunk for chunk in chunks}
+        by_id = {chunk.id_in(leading): chunk for chunk in chunks}
         assert set(by_id) == set(live), path
         return by_id
 
@@ -89,13 +103,33 @@ def changes_front_matter_only(history: EditHistory, events: list[dict[str, Any]]
     return all(FRONT_MATTER.sub(b"", before) == FRONT_MATTER.sub(b"", after) for before, after in pairs)
 
 
-@pytest.mark.timeout(7200)
-def test_real_edits_in_order_leave_what_a_fresh_index_of_the_last_pages_holds(
-    corpus: Path, tmp_path: Path, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
-) -> None:
+def check_as_fresh(replay: Replay) -> None:
+    """The wiki's index is what one made afresh of the last pages is: ids and texts, every page once, and all three id sets agree."""
+    made = replay.made
+    replay.add("fresh")
+    assert replay.sync("fresh").counts["embedded"] == 0, "the final pages hold strings that no edit embedded"
+    assert replay.texts("wiki") == replay.texts("fresh")
+    with made.catalog.database.read() as connection:
+        living = select(documents.c.path).where(documents.c.source_id == "wiki", documents.c.deleted_at.is_(None))
+        paths = Counter(connection.execute(living).scalars())
+    assert set(paths.values()) == {1}
+    assert set(paths) == set(replay.repo.contents())
+    version = made.catalog.deployments.live()
+    assert reconcile(made.catalog, version, made.toolkit.of(version)).agrees
+
+
+@pytest.fixture
+def history(corpus: Path, request: pytest.FixtureRequest) -> EditHistory:
+    """The edits that `--edits` names."""
     name, _, span = str(request.config.getoption("--edits")).partition(":")
     first, _, last = (span or f"1-{10**9}").partition("-")
-    history = EditHistory(corpus / "edits" / name, int(first), int(last), touched_only=bool(span))
+    return EditHistory(corpus / "edits" / name, int(first), int(last), touched_only=bool(span))
+
+
+@pytest.mark.timeout(7200)
+def test_real_edits_in_order_leave_what_a_fresh_index_of_the_last_pages_holds(
+    history: EditHistory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     repo = HistoryRepo(tmp_path / "wiki.git")
     history.start(repo)
     with workspace(tmp_path / "home", buckets=1) as made:
@@ -114,23 +148,68 @@ def test_real_edits_in_order_leave_what_a_fresh_index_of_the_last_pages_holds(
             if changes_front_matter_only(history, events):
                 front_matter += 1
                 assert counts["embedded"] == 0, events
+        pooled, mean = replay.words_new / max(1, replay.words_all), sum(replay.shares) / max(1, len(replay.shares))
         report = (
-            f"{name}: {edits} events ({front_matter} commits of front matter only), {replay.embedded} strings embedded; words again: "
-            f"{replay.words_new / max(1, replay.words_all):.3f} pooled, {sum(replay.shares) / max(1, len(replay.shares)):.3f} mean of "
-            f"{len(replay.shares)} edits"
+            f"{history.folder.name}: {edits} events ({front_matter} commits of front matter only), {replay.embedded} strings embedded; "
+            f"words again: {pooled:.3f} pooled, {mean:.3f} mean of {len(replay.shares)} edits"
         )
-        replay.add("fresh")
-        assert replay.sync("fresh").counts["embedded"] == 0, "the final pages hold strings that no edit embedded"
-        assert replay.texts("wiki") == replay.texts("fresh")
-        with made.catalog.database.read() as connection:
-            paths = Counter(row.path for row in connection.exec_driver_sql(
-                "SELECT path FROM documents WHERE source_id = 'wiki' AND deleted_at IS NULL"))  # fmt: skip
-        assert set(paths.values()) == {1}
-        assert set(paths) == set(repo.contents())
-        reconciled = made.catalog.deployments.live()
-        from primer.reconciling import reconcile
-
-        assert reconcile(made.catalog, reconciled, made.toolkit.of(reconciled)).agrees
+        check_as_fresh(replay)
     assert edits
     with capsys.disabled():
         print(f"\n{report}")  # noqa: T201 - the figures are what the longer replays are for
+
+
+def push_of(commit: str, at: datetime, events: Sequence[Mapping[str, Any]]) -> bytes:
+    """The body of the webhook that a git service sends for one commit."""
+    kinds: dict[str, list[str]] = {"added": [], "modified": [], "removed": []}
+    for event in events:
+        place = {"add": "added", "rename": "added", "delete": "removed"}.get(event["op"], "modified")
+        kinds[place].append(event["path"])
+        if event["op"] == "rename":
+            kinds["removed"].append(event["old_path"])
+    return json.dumps({"ref": "refs/heads/main", "commits": [{"id": commit, "timestamp": at.isoformat(), **kinds}]}).encode()
+
+
+@pytest.mark.timeout(7200)
+def test_real_edits_told_late_shuffled_and_twice_leave_the_same(
+    history: EditHistory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WIKI_SECRET", SECRET)
+    random = Random(7)
+    repo = HistoryRepo(tmp_path / "wiki.git")
+    history.start(repo)
+    with workspace(tmp_path / "home", buckets=1) as made, TestClient(make_app(made.settings, made.catalog)) as client:
+        replay = Replay(made, repo)
+        replay.add("wiki")
+        wiki = replace(made.catalog.sources.get("wiki"), sync="webhook", webhook_secret_ref="env:WIKI_SECRET")
+        made.catalog.sources.change(wiki)
+        replay.sync("wiki")
+        untold: list[bytes] = []
+        accepted = duplicates = 0
+        for number, events in enumerate(history.commits(repo), start=1):
+            assert repo.head is not None
+            untold += [push_of(repo.head.decode(), datetime.fromisoformat(events[0]["time"]), events)] * 2
+            if number % TOLD_TOGETHER == 0:
+                random.shuffle(untold)
+                late = len(untold) // 2
+                for body in untold[late:]:
+                    answer = tell(client, body)
+                    accepted, duplicates = accepted + answer["accepted"], duplicates + answer["duplicates"]
+                del untold[late:]
+                replay.sync("wiki")
+        for body in random.sample(untold, len(untold)):
+            answer = tell(client, body)
+            accepted, duplicates = accepted + answer["accepted"], duplicates + answer["duplicates"]
+        replay.sync("wiki")
+        assert accepted == duplicates > 0
+        assert not made.catalog.events.due("wiki", made.catalog.now(), 0, 1), "events wait although the wiki shows what they told of"
+        check_as_fresh(replay)
+
+
+def tell(client: TestClient, body: bytes) -> dict[str, int]:
+    """Send one webhook, signed as a git service signs it."""
+    signature = hmac.new(SECRET.encode(), body, "sha256").hexdigest()
+    response = client.post("/v1/sources/wiki/webhook", content=body, headers={"X-Hub-Signature-256": f"sha256={signature}"})
+    assert response.status_code == 202, response.text
+    told: dict[str, int] = response.json()
+    return told

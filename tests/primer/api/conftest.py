@@ -48,7 +48,7 @@ class Api:
         """A document that is known."""
         catalog = self.world.catalog
         with catalog.database.begin() as connection:
-            assert catalog.documents.add(connection, catalog.sources.get(source_id), doc_id, place(path), facts(1), scan=1)
+            assert catalog.documents.add(connection, catalog.sources.get(source_id), doc_id, place(path), facts(1))
 
     def waiting(self, source_id: str = SOURCE) -> Sequence[Any]:
         """The events that wait."""

@@ -27,7 +27,7 @@ def add(world: World, path: str) -> str:
     """A document of the source."""
     with world.catalog.database.begin() as connection:
         known = world.catalog.sources.get(SOURCE)
-        assert world.catalog.documents.add(connection, known, f"doc-{path}", place(path), facts(1), scan=1)
+        assert world.catalog.documents.add(connection, known, f"doc-{path}", place(path), facts(1))
     return f"doc-{path}"
 
 
@@ -86,16 +86,16 @@ def test_the_sources_own_rules_do_not_move_a_document_whose_permissions_were_tol
     receive(world, event(world, "a", Operation.ACL, ["hr"], 1))
     with world.catalog.database.begin() as connection:
         catalog = world.catalog
-        catalog.documents.grant(connection, doc_id, "acl-b", "unreadable", scan=2)
-        catalog.documents.move(connection, doc_id, place("a", "acl-b", "unreadable"), scan=2)
-        assert catalog.documents.advance(connection, doc_id, place("a", "acl-b", "unreadable"), facts(2, "two"), scan=2)
+        catalog.documents.grant(connection, doc_id, "acl-b", "unreadable")
+        catalog.documents.move(connection, doc_id, place("a", "acl-b", "unreadable"))
+        assert catalog.documents.advance(connection, doc_id, place("a", "acl-b", "unreadable"), facts(2, "two"))
     assert groups_of(world, "a") == ["hr"]
     found = world.catalog.documents.by_id([doc_id])[doc_id]
     assert found.acl_error is None
     with world.catalog.database.begin() as connection:
-        assert world.catalog.documents.tombstone(connection, [found], None, world.catalog.now()) == [doc_id]
+        assert world.catalog.documents.tombstone(connection, [found], world.catalog.now()) == [doc_id]
         known = world.catalog.sources.get(SOURCE)
-        assert world.catalog.documents.add(connection, known, doc_id, place("a", "acl-b"), facts(9), scan=3)
+        assert world.catalog.documents.add(connection, known, doc_id, place("a", "acl-b"), facts(9))
     assert groups_of(world, "a") == ["hr"], "deleted and made again, it is the same document"
 
 
