@@ -47,9 +47,11 @@ def _stand(plan: FeedPlan, change: Change) -> None:
     before = change.path if change.old_path is None else change.old_path
     stood = plan.standing.pop(before, None)
     origin = plan.origin_of(before) if stood is None else stood.origin
-    overwritten = plan.standing.pop(change.path, None)
-    if overwritten is not None and overwritten.origin:
-        plan.gone[overwritten.origin] = replace(change, operation=Operation.DELETE, path=overwritten.origin, item=None, old_path=None)
+    if before != change.path:
+        overwritten = plan.standing.pop(change.path, None)
+        replaced = plan.origin_of(change.path) if overwritten is None else overwritten.origin
+        if replaced:
+            plan.gone[replaced] = replace(change, operation=Operation.DELETE, path=replaced, item=None, old_path=None)
     plan.gone.pop(origin, None)
     if stood is not None and stood.change.operation is Operation.UPSERT and change.operation is Operation.ACL:
         change = replace(change, operation=Operation.UPSERT)

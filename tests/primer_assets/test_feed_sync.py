@@ -200,6 +200,18 @@ def test_a_rename_onto_a_living_document_replaces_it(bench: Bench, source: Scrip
     assert bench.living() == contents(source)
 
 
+def test_a_document_that_a_rename_replaced_is_gone_though_the_renamed_one_is_deleted_in_the_same_piece(
+    bench: Bench, source: ScriptedSource
+) -> None:
+    source.put("a.txt", b"one")
+    source.put("b.txt", b"two")
+    bench.sync(source)
+    source.rename("a.txt", "b.txt")
+    source.remove("b.txt")
+    bench.sync(source)
+    assert set(bench.living()) == set(source.items)
+
+
 @pytest.mark.parametrize("page_size", [1, 2, 10])
 def test_two_documents_that_swap_their_names_end_where_they_are(bench: Bench, source: ScriptedSource, page_size: int) -> None:
     one, two, source.page_size = bench.row("a.txt").doc_id, bench.row("b.txt").doc_id, page_size
