@@ -1,6 +1,7 @@
 """Fixtures that several packages' tests share: an empty home, databases, the corpus. What one package needs stands in its own conftest."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,10 @@ CORPUS = Path(os.environ.get("PRIMER_CORPUS") or PROJECT.parent / "shared" / "co
 for name in [name for name in os.environ if name == "DAGSTER_HOME" or (name.startswith("PRIMER_") and name != "PRIMER_CORPUS")]:
     del os.environ[name]
 os.environ["HF_HUB_OFFLINE"] = "1"
+
+# A shell that starts a command in the background has it ignore Ctrl-C, and every process below it. Dagster hands the same on to SIGTERM.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Deadlines measure the machine: two test processes share two cores.
 settings.register_profile("primer", deadline=None, suppress_health_check=[HealthCheck.too_slow])
