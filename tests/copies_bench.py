@@ -17,7 +17,7 @@ from sqlalchemy import select
 
 from primer.reconciling import ReconcileReport, reconcile
 from primer_assets import embeddings, indexed_documents, keyword_index, vector_index
-from primer_assets.source_feed import FeedSync
+from primer_assets.source_events import EventSync
 from primer_assets.source_turn import take_turn
 from primer_assets.stage_run import StageRun, Tally
 from primer_assets.writing import plans_in_hand
@@ -179,7 +179,7 @@ class CopiesBench:
         expander: Any = LineExpander(self.home / "members", self.mime)
         began_at = self.catalog.now()
         with closing(self.sources[name]) as connector:
-            sync = FeedSync(
+            sync = EventSync(
                 self.catalog, self.store, connector, expander, row, *taken, self.versions, len(BUCKETS), True, FastLane(25 << 20, 300)
             )
             turn = take_turn(sync, began_at, timedelta(days=400))

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, case, false, or_, select, update
+from sqlalchemy import Connection, Row, case, false, literal, or_, select, update
 
 from primer_core.failures import LeaseLost, PrimerError
 from primer_resources.catalog.database import Database
@@ -237,7 +237,8 @@ class Sources:
             same = sources.c.held_digest == listed.held_digest
             held_at = None if listed.held_digest is None else case((same, sources.c.held_at), else_=now)
             values |= {"held_digest": listed.held_digest, "held_count": listed.held_count, "held_at": held_at}
-            values["last_reconciled_at"] = case((asked_since, None), else_=began_at)
+            reconciled = literal(began_at, sources.c.last_reconciled_at.type)
+            values["last_reconciled_at"] = case((asked_since, None), else_=reconciled)
             if listed.cursor is not None:
                 values |= {"cursor": dict(listed.cursor)}
         with self._db.begin() as connection:

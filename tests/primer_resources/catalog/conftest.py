@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import psycopg
@@ -11,7 +12,8 @@ from psycopg import sql
 from tests.postgres import PostgresServer
 from tests.primer_resources.catalog.world import World
 
-TEMPLATE = "world_template"
+NUMBERS = count()
+"""Several packages have these fixtures, each an instance of its own on one server."""
 
 
 def _make(url: str) -> None:
@@ -32,12 +34,14 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def postgres_copy(postgres: PostgresServer) -> Callable[[str], str]:
     """Makes a Postgres database with a world in it. Returns its URL."""
 
+    template = f"world_template_{next(NUMBERS)}"
+
     def execute(statement: str, name: str) -> None:
         with psycopg.connect(host=str(postgres.folder), user="postgres", dbname="postgres", autocommit=True) as admin:
-            admin.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(TEMPLATE)))
+            admin.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(template)))
 
-    execute("CREATE DATABASE {} TEMPLATE template0", TEMPLATE)
-    _make(postgres.url(TEMPLATE))
+    execute("CREATE DATABASE {} TEMPLATE template0", template)
+    _make(postgres.url(template))
 
     def copy(name: str) -> str:
         execute("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
