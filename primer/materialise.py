@@ -10,12 +10,11 @@ from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
 from primer_assets.access_rows import access_rows
 from primer_assets.slow_parsed_elements import slow_parsed_elements
-from primer_core.failures import Deferred, LeaseLost, PrimerError, SystemFault, Transient
+from primer_core.failures import PrimerError
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
 from primer_sensors.runs import ACCESS_TAG, SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
-_OURS: tuple[type[PrimerError], ...] = (PrimerError, SystemFault, LeaseLost, Transient, Deferred)
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 """What a run prints here: its errors are told once, by the command."""
 
@@ -64,19 +63,23 @@ class Materialiser:
 
 def _first_failure(result: dg.ExecuteInProcessResult) -> str:
     """The words of the error that failed the run, without Dagster's wrapping."""
+    names = _names_of(PrimerError)
     for event in result.all_events:
         if event.is_step_failure:
             data = event.step_failure_data
             if data.user_failure_data is not None and data.user_failure_data.description:
                 return str(data.user_failure_data.description)
-            error = data.error
-            while error is not None and error.cause is not None:
-                error = error.cause
-            if error is not None:
-                words = error.message.strip().splitlines()[-1]
-                if error.cls_name in {
-                    kind.__name__ for kind in _OURS
-                }:  # its text is written for people; Dagster puts the class's name before it
-                    return words.split(": ", 1)[-1]
-                return f"step {event.step_key} failed: {words}"
+            chain = [data.error] if data.error is not None else []
+            while chain and chain[-1].cause is not None:
+                chain.append(chain[-1].cause)
+            told = next((error for error in chain if error.cls_name in names), None)
+            if told is not None:  # its text is written for people; Dagster puts the class's name before it
+                return told.message.strip().split(": ", 1)[-1]
+            if chain:
+                return f"step {event.step_key} failed: {chain[-1].message.strip().splitlines()[-1]}"
     return f"run {result.run_id} failed; see it in Dagster's UI"
+
+
+def _names_of(kind: type[PrimerError]) -> set[str]:
+    """The names of a class of errors and of all below it: Dagster keeps no more of an error than the name of its class."""
+    return {kind.__name__, *(name for below in kind.__subclasses__() for name in _names_of(below))}

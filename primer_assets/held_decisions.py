@@ -105,4 +105,4 @@ def _hold(catalog: Catalog, source_id: str, owner: str, lease: timedelta) -> Ite
     try:
         yield taken[1]
     finally:
-        catalog.sources.release(owner)
+        catalog.sources.give_back(owner)

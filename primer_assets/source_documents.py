@@ -68,7 +68,7 @@ def source_documents(
                     else:
                         turn = sync.apply(Planner(catalog, store, expander, settings), connector)
             except PlanRefused:
-                catalog.sources.release(owner)
+                catalog.sources.give_back(owner)
                 raise
             except PrimerError as error:
                 catalog.sources.finish(source.source_id, epoch, None, str(error))

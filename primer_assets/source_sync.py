@@ -321,7 +321,7 @@ class SourceSync:
             complete=not self.problems,
             previously_held=self.source.held_digest if self.confirms_held else None,
             approved=digest if decided is not None and decided.state is HeldState.APPROVED else None,
-            rejected=digest if decided is not None and decided.state is HeldState.REJECTED else None,
+            rejected=(decided is not None and decided.state is HeldState.REJECTED) or self.catalog.held_deletes.is_rejected_missing(source),
         )
         if decision.verdict is Verdict.APPLY:
             self._delete_missing(missing)

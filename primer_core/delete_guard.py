@@ -8,7 +8,7 @@ So an incomplete listing deletes nothing, and a complete one that would delete m
 | incomplete | any | REFUSE: nothing is deleted, and an earlier hold stands as it was |
 | complete | at most the allowance | APPLY |
 | complete | more than the allowance | HOLD, until the next complete listing would delete the same set or an operator approves that set |
-| complete | a set that an operator rejected | HOLD, until an operator approves that set |
+| complete | with documents whose deletes an operator rejected | HOLD, until an operator approves that set |
 """
 
 import hashlib
@@ -74,13 +74,14 @@ def decide_deletes(
     complete: bool,
     previously_held: str | None,
     approved: str | None = None,
-    rejected: str | None = None,
+    rejected: bool = False,
 ) -> DeleteDecision:
     """Decide on the deletes of one listing.
 
     `known` counts the source's live documents before the listing, `vanishing` those of them that it did not show (renames taken out),
     `digest` is their vanishing_digest. `previously_held` is the `held` of this source's last decision, `approved` the digest that
-    an operator let through, `rejected` one that an operator did not. Raises ValueError where the counts contradict each other.
+    an operator let through. `rejected` says that an operator turned the deletes of some of them down: then all of them wait for an
+    operator, however few they are. Raises ValueError where the counts contradict each other.
     """
     if not 0 <= vanishing <= known:
         raise ValueError(f"{vanishing} vanishing documents of {known} known ones cannot be; count them in one transaction")
@@ -88,6 +89,9 @@ def decide_deletes(
         reason = f"the listing is incomplete and proves no absence: none of {vanishing} documents not seen is deleted"
         return DeleteDecision(Verdict.REFUSE, (reason,), previously_held)
     allowance = delete_allowance(known)
+    if rejected and approved != digest:
+        some = f"{vanishing} of {known} documents are gone, and an operator rejected the deletes of some of them"
+        return DeleteDecision(Verdict.HOLD, (some, "they wait until an operator approves the set"), None)
     if vanishing <= allowance:
         reasons = (f"{vanishing} of {known} documents are gone, within the allowance of {allowance}",) if vanishing else ()
         return DeleteDecision(Verdict.APPLY, reasons, None)
@@ -97,8 +101,6 @@ def decide_deletes(
     )
     if approved == digest:
         return DeleteDecision(Verdict.APPLY, (much, "an operator approved this very set"), None)
-    if rejected == digest:
-        return DeleteDecision(Verdict.HOLD, (much, "an operator rejected this very set: it waits until an operator approves it"), None)
     if previously_held == digest:
         return DeleteDecision(Verdict.APPLY, (much, "a second complete listing agrees on this very set"), None)
     fix = "held until the next complete listing agrees or `primer deletes approve`; see that the source is mounted and whole"

@@ -9,10 +9,10 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, select, update
+from sqlalchemy import Connection, Row, and_, case, func, select, update
 
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.schema import held_deletes
+from primer_resources.catalog.schema import documents, held_deletes
 from primer_resources.catalog.upsert import insert_or_update
 
 
@@ -75,6 +75,15 @@ class HeldDeletes:
         with self._db.read() as connection:
             newest = {row.source_id: _held(row) for row in connection.execute(statement)}
         return list(newest.values())
+
+    def is_rejected_missing(self, source_id: str) -> bool:
+        """Whether living documents are missing whose deletes a person rejected: they were missing when the rejected set was listed last."""
+        rejected = and_(held_deletes.c.source_id == source_id, held_deletes.c.state == HeldState.REJECTED)
+        newest = select(func.max(held_deletes.c.scan)).where(rejected).scalar_subquery()
+        missing = and_(documents.c.source_id == source_id, documents.c.missing_scan.is_not(None), documents.c.deleted_at.is_(None))
+        statement = select(documents.c.doc_id).where(missing, documents.c.missing_scan <= newest).limit(1)
+        with self._db.read() as connection:
+            return connection.execute(statement).first() is not None
 
     def hold(self, connection: Connection, source_id: str, digest: str, scan: int, documents: int, reasons: Sequence[str]) -> None:
         """Inside a transaction: a listing held this set. A person's rejection of the same set stands."""

@@ -192,6 +192,12 @@ class Sources:
         with self._db.begin() as connection:
             connection.execute(update(sources).where(sources.c.lease_owner == owner).values(lease_owner=None, lease_until=None))
 
+    def give_back(self, owner: str) -> None:
+        """Give the owner's sources back where it took no turn: its newest sync is still the one before."""
+        values = {"lease_owner": None, "lease_until": None, "turn_began_at": sources.c.last_synced_at}
+        with self._db.begin() as connection:
+            connection.execute(update(sources).where(sources.c.lease_owner == owner).values(**values))
+
     def check(self, connection: Connection, source_id: str, epoch: int) -> None:
         """Inside a transaction: make sure that the sync still holds its source, and note that it gets on. Raises LeaseLost, which rolls
         the transaction back."""

@@ -221,6 +221,14 @@ class ObjectStoreConnector:
                 raise
         return obstore.head(self.store, path)
 
+    def stands(self, path: str) -> bool:
+        """Whether there is an object under the path."""
+        try:
+            self._head(path)
+        except FileNotFoundError:
+            return False
+        return True
+
     def _check_bucket(self, path: str) -> None:
         """Raise what stands in the way of listing the bucket, asked with the keys below `path` as if it were a folder."""
         try:
@@ -306,7 +314,7 @@ class ObjectListing:
                     return
                 begun.add(first)
                 for meta in page:
-                    if meta["path"].endswith("/") or not meta["path"]:
+                    if self._is_marker(meta):
                         self._skipped["folder marker"] += 1
                         continue
                     count += 1
@@ -317,6 +325,11 @@ class ObjectListing:
             self._problems = (f"the listing broke off after {count} objects: {_first_line(error)}",)
             return
         self._problems = ()
+
+    def _is_marker(self, meta: "ObjectMeta") -> bool:
+        """Whether the key only stands for a folder: it ends in "/", which a listing may leave out; then nothing stands under what it
+        shows."""
+        return not meta["path"] or meta["path"].endswith("/") or (meta["size"] == 0 and not self._connector.stands(meta["path"]))
 
     def _add_folders(self, path: str) -> None:
         folder = path.rpartition("/")[0]

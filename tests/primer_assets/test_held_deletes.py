@@ -10,9 +10,11 @@ import pytest
 from primer_assets import held_decisions
 from primer_core.delete_guard import Verdict
 from primer_core.failures import PrimerError, SystemFault
+from primer_core.source_health import Health
 from primer_resources.catalog.held_deletes import HeldState
 from primer_resources.catalog.schema import held_deletes
 from primer_resources.connectors.drive import DriveConnector, DriveSettings
+from primer_resources.settings import load_settings
 from tests.primer_resources.catalog.world import LEASE, SOURCE, World
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import Bench
@@ -198,13 +200,37 @@ def test_rejected_deletes_are_not_let_through_by_any_listing_until_approved(benc
     for _ in range(3):
         turn = bench.sync(source)
         assert turn.decision is not None
-        assert "rejected this very set" in turn.decision.reasons[1]
+        assert "an operator rejected the deletes of some of them" in turn.decision.reasons[0]
     assert len(bench.living()) == MANY
     found = report(bench)
     assert found.held is not None
     assert (found.held.state, found.held.decided_by) == (HeldState.REJECTED, "ben")
     assert bench.world.catalog.sources.get(SOURCE).held_count == MANY
     assert approve(bench) == MANY
+
+
+def test_a_decision_on_deletes_is_no_sync_that_broke_off(bench: Bench, source: ScriptedSource) -> None:
+    source.shows, bench.confirms_held = (), False
+    bench.sync(source)
+    for decide in (reject, approve):
+        decide(bench)
+        (health,) = bench.world.catalog.pulses.sources(load_settings().pulse_limits.stalled)
+        assert health.health is Health.GOOD, health.reason
+
+
+@pytest.mark.parametrize("less", [1, 7])
+def test_rejected_deletes_wait_though_others_vanish_with_them_or_some_come_back(bench: Bench, source: ScriptedSource, less: int) -> None:
+    paths = sorted(source.items)
+    source.shows, bench.confirms_held = paths[12:], False
+    bench.sync(source)
+    reject(bench)
+    bench.confirms_held = True
+    for shows in (paths[13:], paths[13:], paths[12 - less :], paths[12 - less :]):
+        source.shows = shows
+        bench.sync(source)
+        assert len(bench.living()) == MANY
+    assert approve(bench) == 12 - less
+    assert len(bench.living()) == MANY - 12 + less
 
 
 def test_a_rejected_set_that_came_back_is_no_longer_reported_and_is_remembered(bench: Bench, source: ScriptedSource) -> None:
@@ -222,7 +248,8 @@ def test_a_rejected_set_that_came_back_is_no_longer_reported_and_is_remembered(b
     source.shows = sorted(source.items)[:1]
     bench.sync(source)
     bench.sync(source)
-    assert sorted(bench.living()) == list(source.shows), "another set is another question"
+    assert len(bench.living()) == MANY, "those that are missing still are those that were rejected"
+    assert approve(bench) == MANY - 1
 
 
 def test_an_approval_does_not_open_the_door_for_a_later_set(bench: Bench, source: ScriptedSource) -> None:

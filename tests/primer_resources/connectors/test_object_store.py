@@ -121,6 +121,15 @@ def test_a_key_that_cannot_be_listed_is_named_with_the_fix(server: str, bucket: 
         list(open_bucket().list())
 
 
+def test_a_key_that_only_stands_for_a_folder_is_no_document(server: str, bucket: S3Store, open_bucket: Any) -> None:
+    obstore.put(bucket, "a/page.txt", b"text")
+    obstore.put(bucket, "empty.txt", b"")
+    httpx2.put(f"{server}/{bucket.config['bucket']}/a/", content=b"").raise_for_status()
+    listing = open_bucket().list()
+    assert [item.path for item in listing] == ["a/page.txt", "empty.txt"]
+    assert (listing.problems, dict(listing.skipped)) == ((), {"folder marker": 1})
+
+
 def test_a_secret_that_is_no_pair_is_not_shown(open_bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BUCKET_KEYS", "only-one-part")
     with pytest.raises(PrimerError, match="no ACCESS_KEY_ID:SECRET_ACCESS_KEY") as caught:
