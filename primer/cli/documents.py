@@ -8,6 +8,7 @@ from primer.cli.output import JsonOption, out, print_json, print_table, visible
 from primer.cli.pulse import show_freshness, show_sources
 from primer.workspace import Workspace, open_workspace
 from primer_core.failures import PrimerError
+from primer_core.name_lists import split_names
 from primer_core.reviews import ReviewState, output_version, page_label
 from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.catalog.pulse import sources_to_json
@@ -174,7 +175,7 @@ def search(
     if groups is not None and person is not None:
         raise PrimerError("choose one of --groups and --as: the directory says which groups a person has")
     with open_workspace() as workspace:
-        given = [group.strip() for group in (groups or "").split(",") if group.strip()]
+        given = split_names(groups or "")
         names = given if person is None else sorted(workspace.directory.groups_of(person))
         results = workspace.reader.search(query, workspace.settings.tenant, names, k)
     if json:

@@ -14,6 +14,7 @@ from primer.source_admin import DRIVE, Wanted, add_source, change_source, find_o
 from primer.workspace import open_workspace
 from primer_assets.source_sync import LISTED_A_BATCH, delete_documents
 from primer_core.failures import PrimerError
+from primer_core.name_lists import split_names
 from primer_resources.catalog.sources import POLL, WEBHOOK, Source
 from primer_resources.connectors.registry import KINDS, kind_of
 from primer_resources.settings import Duration
@@ -59,7 +60,7 @@ def add(
     json: JsonOption = False,
 ) -> None:
     """Add a source. Nothing is read yet: `primer sync` or the sensor does that."""
-    given: dict[str, object] = {kind_of(type_).location: location, "groups": _names(groups), **_pairs(set_)}
+    given: dict[str, object] = {kind_of(type_).location: location, "groups": split_names(groups or ""), **_pairs(set_)}
     if access_file is not None:
         given["access_file"] = str(access_file.resolve())
     wanted = Wanted(
@@ -105,7 +106,7 @@ def set_source(
         if location is not None:
             given[kind_of(present.type).location] = location
         if groups is not None:
-            given["groups"] = _names(groups)
+            given["groups"] = split_names(groups or "")
         if access_file is not None:
             given["access_file"] = str(access_file.resolve())
         wanted = replace(
@@ -140,10 +141,6 @@ def _pairs(settings: list[str] | None) -> dict[str, str]:
             raise PrimerError(f"--set {text!r} is no pair; write it as --set NAME=VALUE")
         pairs[name.strip()] = value.strip()
     return pairs
-
-
-def _names(groups: str | None) -> list[str]:
-    return [group.strip() for group in (groups or "").split(",") if group.strip()]
 
 
 def _seconds(poll: str) -> int:

@@ -8,14 +8,15 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from primer_core.failures import PrimerError
+from primer_core.name_lists import split_names
 
 
 def _names(value: Any) -> Any:
-    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+    return split_names(value) if isinstance(value, str) else value
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(_names)]
-"""A list of names; people write it with commas."""
+"""A list of names; people write it with commas (see name_lists)."""
 
 
 class SourceSettings(BaseModel):
