@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 
-from primer_assets.source_sync import LISTED_A_BATCH, delete_documents
+from primer_assets.source_deletes import delete_documents
+from primer_assets.source_sync import LISTED_A_BATCH
 from primer_core.delete_guard import vanishing_digest
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog

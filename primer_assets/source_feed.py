@@ -11,8 +11,9 @@ from functools import partial
 from sqlalchemy import Connection
 
 from primer_assets.feed_plan import FeedPlan, plan_changes
+from primer_assets.source_deletes import tombstone_documents
 from primer_assets.source_reading import Read, Reading, member_item
-from primer_assets.source_sync import SourceSync, tombstone_documents
+from primer_assets.source_sync import SourceSync
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.stages import Operation
 from primer_resources.catalog.documents import Deletion, KnownDocument

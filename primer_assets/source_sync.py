@@ -9,17 +9,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import islice
-from types import MappingProxyType
 from typing import TextIO
 
 from sqlalchemy import Connection
 
+from primer_assets.source_deletes import delete_documents
 from primer_assets.source_reading import Read, Reading
 from primer_core import ids
 from primer_core.buckets import bucket_of
 from primer_core.delete_guard import DeleteDecision, Verdict, decide_deletes, vanishing_digest
 from primer_core.failures import SystemFault
-from primer_core.lanes import FastLane, Lane
+from primer_core.lanes import FastLane
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.source_time import from_ns
 from primer_core.stages import FETCH, Operation
@@ -27,7 +27,7 @@ from primer_core.sync_report import SyncReport
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.copies import Content
-from primer_resources.catalog.documents import Deletion, KnownDocument, Placement, VersionFacts
+from primer_resources.catalog.documents import KnownDocument, Placement, VersionFacts
 from primer_resources.catalog.held_deletes import HeldState
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.sources import Source
@@ -404,53 +404,6 @@ class SourceSync:
     def _place(self, item: ListedItem, fingerprint: str, document: KnownDocument | None) -> Placement:
         acl_id, acl_error = self._access(item.access, document)
         return Placement(item.path, item.uri, item.title, item.container, fingerprint, acl_id, acl_error, from_ns(item.modified_ns))
-
-
-def delete_documents(
-    catalog: Catalog,
-    connection: Connection,
-    source: Source,
-    gone: Sequence[KnownDocument],
-    versions: Sequence[str],
-    if_missing: bool = False,
-) -> int:
-    """Tombstone documents and make the jobs that take their rows out of the indexes, or over to a copy. Returns how many went.
-
-    With `if_missing` only those go whose delete is still held.
-    """
-    doc_ids = [document.doc_id for document in gone]
-    locked = catalog.copies.lock(connection, (source.tenant_id, source.library), doc_ids, doc_ids)
-    went = tombstone_documents(catalog, connection, source, gone, versions, if_missing=if_missing)
-    catalog.copies.settle(connection, locked, versions)
-    return went
-
-
-def tombstone_documents(
-    catalog: Catalog,
-    connection: Connection,
-    source: Source,
-    gone: Sequence[KnownDocument],
-    versions: Sequence[str],
-    told: Mapping[str, Deletion] = MappingProxyType({}),
-    if_missing: bool = False,
-) -> int:
-    """The same inside a transaction that has locked the documents and their contents, and settles the contents at its end: one of them may
-    be that of a document which it has yet to add.
-
-    `told` is doc_id → the delete that the source told of; without it the document went now, after the version that is known.
-    """
-    now = catalog.database.clock.now()
-    went = set(catalog.documents.tombstone(connection, gone, now, told, if_missing))
-    for document in gone:
-        if document.doc_id in went:
-            at = told[document.doc_id].event_time if document.doc_id in told else now
-            label, bucket = document.source_version, document.bucket or ""
-            job = NewJob(document.doc_id, source.source_id, label, None, bucket, Lane.FAST, Operation.DELETE, at)
-            if document.bucket is None:
-                catalog.jobs.supersede(connection, document.doc_id, now)
-            else:
-                catalog.jobs.add(connection, [job], versions)
-    return len(went)
 
 
 def _batches(items: Iterable[ListedItem], size: int) -> Iterator[list[ListedItem]]:

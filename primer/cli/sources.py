@@ -12,7 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 from primer.cli.output import JsonOption, err, out, print_json, print_table
 from primer.source_admin import DRIVE, Wanted, add_source, change_source, find_overlaps
 from primer.workspace import open_workspace
-from primer_assets.source_sync import LISTED_A_BATCH, delete_documents
+from primer_assets.source_deletes import delete_documents
+from primer_assets.source_sync import LISTED_A_BATCH
 from primer_core.failures import PrimerError
 from primer_core.name_lists import split_names
 from primer_resources.catalog.sources import POLL, WEBHOOK, Source

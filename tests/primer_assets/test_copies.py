@@ -11,7 +11,7 @@ from time import monotonic
 import pytest
 from sqlalchemy import text
 
-from primer_assets.source_sync import delete_documents
+from primer_assets.source_deletes import delete_documents
 from primer_core.ids import content_hash
 from tests.copies_bench import CopiesBench
 
