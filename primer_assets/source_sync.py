@@ -155,6 +155,7 @@ class SourceSync:
         inside = self.catalog.documents.by_path(self.source.source_id, [member.item.path for member in members])
         self._seen.add(document.doc_id for document in inside.values())
         fresh_ids = self._new_ids([member.item.path for member in members if member.item.path not in inside])
+        self._seen.add(doc_id for doc_id, _ in fresh_ids.values())
         changing = [known[read.item.path].doc_id for read in reads] + [each.doc_id for each in inside.values()]
         with self.catalog.database.begin() as connection:
             locked = self._begin(connection, (), changing, changing, (*reads, *members))

@@ -301,6 +301,17 @@ def test_members_follow_their_container_through_edit_rename_and_delete(bench: Be
     assert not [path for path in bench.living() if "member" in path]
 
 
+def test_members_that_a_listing_finds_in_a_changed_document_stay(bench: Bench, source: ScriptedSource) -> None:
+    bench.mime = "text/plain"
+    source.put("mail.txt", b"one")
+    bench.sync(source)
+    bench.world.catalog.sources.list_next([SOURCE])
+    source.put("mail.txt", b"member-x.txt:1\nmember-y.txt:2\n")
+    bench.sync(source)
+    assert {"mail.txt/member-x.txt", "mail.txt/member-y.txt"} <= set(bench.living())
+    assert bench.sync_report.deleted == 0
+
+
 def test_a_delete_on_the_feed_needs_no_second_opinion(bench: Bench, source: ScriptedSource) -> None:
     for path in list(source.items):
         source.remove(path)

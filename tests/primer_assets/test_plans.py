@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from primer_assets.plan_applying import PlannedSync, PlanRefused, check_fits
@@ -222,6 +222,7 @@ def test_a_plan_of_elsewhere_or_of_another_recipe_or_format_is_refused(bench: Be
         read_plan(tmp_path / "none.json")
 
 
+@example(first=[("put", "a.txt", b"one")], then=[("put", "a.txt", b"member-x.txt:1\nmember-y.txt:2\n")], by_listing=True)
 @given(st.lists(ACTS, max_size=8), st.lists(ACTS, max_size=8), st.booleans())
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_happened_the_plan_says_what_the_sync_does(
