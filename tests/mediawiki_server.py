@@ -5,18 +5,17 @@ recent change tells of; deleting a page drops the recent changes of its edits, a
 a protection makes a revision; errors have status 200.
 """
 
-import json
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.json_server import JsonHandler, serving
 
 NAMESPACES = {0: "", 1: "Talk", 4: "Project", 12: "Help"}
 PATH = "/w/api.php"
@@ -281,8 +280,8 @@ class Wiki:
         return moment.strftime("%Y-%m-%dT%H:%M:%S") + self.suffix
 
 
-def _handler(wiki: Wiki) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(wiki: Wiki) -> type[JsonHandler]:
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         wbufsize = 1 << 16  # Head and body in one write: two of them wait 40 ms for each other.
 
@@ -320,15 +319,7 @@ def _handler(wiki: Wiki) -> type[BaseHTTPRequestHandler]:
             return self._send(200, {name: value for name, value in content.items() if value is not False}, headers)
 
         def _send(self, status: int, content: Any, headers: dict[str, str]) -> None:
-            body = json.dumps(content).encode()
-            self.send_response_only(status)
-            for name, value in {"Date": format_datetime(wiki.clock, usegmt=True), "Content-Length": str(len(body)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing."""
+            self.send_json(status, content, headers, wiki.clock)
 
     return Handler
 
@@ -337,15 +328,8 @@ def _handler(wiki: Wiki) -> type[BaseHTTPRequestHandler]:
 def mediawiki_server() -> Iterator[Wiki]:
     """A wiki that answers on the loopback until the end of the block."""
     wiki = Wiki()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(wiki)) as server:
-        wiki.base = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield wiki
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(_handler(wiki)) as wiki.base:
+        yield wiki
 
 
 def later(wiki: Wiki, seconds: float) -> datetime:

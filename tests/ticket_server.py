@@ -1,16 +1,16 @@
 """A tracker over real HTTP: the part of GitHub's REST API of issues that a connector reads, with its order, pages, dates and refusals."""
 
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from email.utils import format_datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.json_server import JsonHandler, serving
 
 
 @dataclass
@@ -105,8 +105,8 @@ class Tracker:
         return 200, self._written(rows[(number - 1) * size : number * size]), following if more or self.loops else None
 
 
-def _handler(tracker: Tracker) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(tracker: Tracker) -> type[JsonHandler]:
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
@@ -129,15 +129,7 @@ def _handler(tracker: Tracker) -> type[BaseHTTPRequestHandler]:
             return self._send(status, content, link)
 
         def _send(self, status: int, content: Any, headers: dict[str, str]) -> None:
-            body = json.dumps(content).encode()
-            self.send_response_only(status)
-            for name, value in {"Date": format_datetime(tracker.clock, usegmt=True), "Content-Length": str(len(body)), **headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing."""
+            self.send_json(status, content, headers, tracker.clock)
 
     return Handler
 
@@ -146,15 +138,8 @@ def _handler(tracker: Tracker) -> type[BaseHTTPRequestHandler]:
 def ticket_server() -> Iterator[Tracker]:
     """A tracker that answers on the loopback until the end of the block."""
     tracker = Tracker()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(tracker)) as server:
-        tracker.base = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
-        try:
-            yield tracker
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(_handler(tracker)) as tracker.base:
+        yield tracker
 
 
 def later(tracker: Tracker, seconds: float) -> datetime:

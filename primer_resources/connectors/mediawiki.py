@@ -3,7 +3,6 @@
 Settings, and what a connector does; the requests are in mediawiki_api, pages and listing in mediawiki_pages, the feed in mediawiki_feed.
 """
 
-import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from primer_resources.connectors.kind import SourceSettings
 from primer_resources.connectors.mediawiki_api import MediaWikiApi
 from primer_resources.connectors.mediawiki_feed import LATE, FeedPlace, moved_since, read_changes
 from primer_resources.connectors.mediawiki_pages import MediaWikiListing, Pages, parse
+from primer_resources.connectors.private_copy import write_copy
 from primer_resources.connectors.service import Refused
 from primer_resources.settings import Duration
 
@@ -122,15 +122,7 @@ class MediaWikiConnector:
             raise Transient(
                 f"{item.path}: the wiki answered with revision {parsed.revid}, older than {item.native_path}; it is tried again"
             )
-        data = _document(item.title, parsed.text)
-        if len(data) > self.settings.max_bytes:
-            limit = self.settings.max_bytes
-            raise DocumentFault(Reason.TOO_LARGE, f"{item.path} has {len(data)} bytes, over the limit of {limit}; raise max_file_mb")
-        try:
-            target.write_bytes(data)
-        except OSError as error:
-            raise SystemFault(f"the private copy {target} of {item.path} failed: {error.strerror}; make room there") from error
-        return Fetched(hashlib.sha256(data).hexdigest(), len(data), item.fingerprint, item.modified_ns)
+        return write_copy(item, _document(item.title, parsed.text), target, self.settings.max_bytes)
 
     def decode(self, headers: Mapping[str, str], body: bytes) -> None:
         """MediaWiki sends no webhooks."""

@@ -27,6 +27,7 @@ from primer_resources.connectors.base import Access, Change, ChangePage, Cursor,
 from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
+from primer_resources.connectors.private_copy import write_copy
 from primer_resources.connectors.rest import Answer, RestClient
 from primer_resources.connectors.service import Refused
 from primer_resources.connectors.ticket_page import Comment, Ticket, render_ticket
@@ -122,14 +123,7 @@ class TicketsConnector:
         if len(comments) != ticket.comments:
             raise Transient(f"ticket {item.path} changed while it was read ({len(comments)} comments of {ticket.comments})")
         data = render_ticket(ticket, comments)
-        if len(data) > self.settings.max_bytes:
-            limit = self.settings.max_bytes
-            raise DocumentFault(Reason.TOO_LARGE, f"ticket {item.path} has {len(data)} bytes, over the limit of {limit}; raise max_file_mb")
-        try:
-            target.write_bytes(data)
-        except OSError as error:
-            raise SystemFault(f"the private copy {target} of ticket {item.path} failed: {error.strerror}; make room there") from error
-        return Fetched(hashlib.sha256(data).hexdigest(), len(data), _state_of(ticket), to_ns(ticket.updated_at))
+        return write_copy(item, data, target, self.settings.max_bytes, _state_of(ticket), to_ns(ticket.updated_at))
 
     def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
         """The ticket that an `issues` or `issue_comment` webhook tells of."""

@@ -4,7 +4,6 @@ The listing is the tree at the branch's head, and complete by its nature. The fe
 commit's place on that line, never its date: commits share a second, and clocks go back.
 """
 
-import hashlib
 from collections import deque
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -14,7 +13,7 @@ from typing import Annotated
 from dulwich.objects import ObjectID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ValidationError
 
-from primer_core.failures import DocumentFault, PrimerError, Reason, SystemFault, Transient
+from primer_core.failures import PrimerError, SystemFault, Transient
 from primer_core.stages import Operation
 from primer_resources.connectors.access import AccessRules, load_rules_file
 from primer_resources.connectors.base import Change, ChangePage, Cursor, CursorExpired, Decoded, Fetched, ListedItem
@@ -22,6 +21,7 @@ from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_names import show_name
 from primer_resources.connectors.git_mirror import GitMirror
 from primer_resources.connectors.kind import Names, SourceSettings
+from primer_resources.connectors.private_copy import write_copy
 from primer_resources.connectors.wiki_pages import Place, WikiListing, WikiPages
 
 PAGE_CHANGES = 100
@@ -127,15 +127,7 @@ class WikiConnector:
             data = self._mirror.read(item.native_path)
         except KeyError as error:
             raise Transient(f"{item.path} is not in the mirror any more; the next sync tells what became of it") from error
-        if len(data) > self.settings.max_bytes:
-            limit = self.settings.max_bytes
-            message = f"{item.path} has {len(data)} bytes, over the limit of {limit}; split it, or raise max_file_mb"
-            raise DocumentFault(Reason.TOO_LARGE, message)
-        try:
-            target.write_bytes(data)
-        except OSError as error:
-            raise SystemFault(f"the private copy {target} of {item.path} failed: {error.strerror}; make room there") from error
-        return Fetched(hashlib.sha256(data).hexdigest(), len(data), item.fingerprint, item.modified_ns)
+        return write_copy(item, data, target, self.settings.max_bytes)
 
     def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
         """The pages that a push tells of, as GitHub, GitLab and Gitea send it. Their order is 0: only the feed knows a commit's place."""

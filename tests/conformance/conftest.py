@@ -1,17 +1,5 @@
 """A catalog that the connectors' whole syncs begin with."""
 
-from pathlib import Path
+from tests.primer_resources.catalog.conftest import sqlite_template
 
-import pytest
-
-from tests.primer_resources.catalog.world import World
-
-
-@pytest.fixture(scope="session")
-def catalog_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A SQLite file with a world in it, nobody connected."""
-    path = tmp_path_factory.mktemp("syncs") / "catalog.sqlite"
-    world = World(f"sqlite:///{path}")
-    world.make()
-    world.catalog.close()
-    return path
+__all__ = ["sqlite_template"]

@@ -21,9 +21,9 @@ class SyncSuite(Filled):
     """The source, its connector and a catalog."""
 
     @pytest.fixture
-    def syncs(self, catalog_template: Path, tmp_path: Path) -> Bench:
+    def syncs(self, sqlite_template: Path, tmp_path: Path) -> Bench:
         """A catalog whose clock is later than what the sources write."""
-        shutil.copy(catalog_template, tmp_path / "catalog.sqlite")
+        shutil.copy(sqlite_template, tmp_path / "catalog.sqlite")
         world = World(f"sqlite:///{tmp_path / 'catalog.sqlite'}")
         world.clock.moment = world.clock.moment.replace(year=2027)
         return Bench(world, tmp_path)

@@ -17,18 +17,9 @@ from tests.scripted_source import ScriptedSource
 from tests.source_bench import Bench
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("feed") / "catalog.sqlite"
-    world = World(f"sqlite:///{path}")
-    world.make()
-    world.catalog.close()
-    return path
-
-
 @pytest.fixture
-def bench(template: Path, tmp_path: Path) -> Bench:
-    (tmp_path / "catalog.sqlite").write_bytes(template.read_bytes())
+def bench(sqlite_template: Path, tmp_path: Path) -> Bench:
+    (tmp_path / "catalog.sqlite").write_bytes(sqlite_template.read_bytes())
     return Bench(World(f"sqlite:///{tmp_path / 'catalog.sqlite'}"), tmp_path)
 
 
@@ -382,11 +373,13 @@ def whole(source: ScriptedSource) -> set[str]:
 
 @given(st.lists(ACTS, max_size=14), st.integers(1, 5))
 @settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_happens_the_documents_are_those_of_the_source(template: Path, tmp_path: Path, acts: list[Any], page_size: int) -> None:
+def test_whatever_happens_the_documents_are_those_of_the_source(
+    sqlite_template: Path, tmp_path: Path, acts: list[Any], page_size: int
+) -> None:
     database = tmp_path / "catalog.sqlite"
     for file in tmp_path.glob("catalog.sqlite*"):
         file.unlink()
-    database.write_bytes(template.read_bytes())
+    database.write_bytes(sqlite_template.read_bytes())
     bench = Bench(World(f"sqlite:///{database}"), tmp_path, mime="text/plain")
     source = ScriptedSource(page_size=page_size)
     bench.sync(source)

@@ -17,12 +17,10 @@ from primer_assets.plan_making import Planner
 from primer_core.failures import PrimerError
 from primer_core.sync_plan import PlanOperation, SyncPlan
 from primer_resources.document_store import DocumentStore
-from tests.primer_assets.test_feed_sync import ACTS, act, template
+from tests.primer_assets.test_feed_sync import ACTS, act
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, VERSION, World
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import FAST, Bench, LineExpander
-
-__all__ = ["template"]
 
 
 @pytest.fixture
@@ -226,12 +224,12 @@ def test_a_plan_of_elsewhere_or_of_another_recipe_or_format_is_refused(bench: Be
 @given(st.lists(ACTS, max_size=8), st.lists(ACTS, max_size=8), st.booleans())
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_happened_the_plan_says_what_the_sync_does(
-    template: Path, tmp_path: Path, first: list[Any], then: list[Any], by_listing: bool
+    sqlite_template: Path, tmp_path: Path, first: list[Any], then: list[Any], by_listing: bool
 ) -> None:
     database = tmp_path / "catalog.sqlite"
     for file in tmp_path.glob("catalog.sqlite*"):
         file.unlink()
-    database.write_bytes(template.read_bytes())
+    database.write_bytes(sqlite_template.read_bytes())
     bench = Bench(World(f"sqlite:///{database}"), tmp_path, mime="text/plain")
     source = ScriptedSource(page_size=50)
     for acts in (first, then):

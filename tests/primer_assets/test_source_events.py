@@ -26,18 +26,9 @@ from tests.source_bench import Bench
 LATER = timedelta(hours=2)
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("events") / "catalog.sqlite"
-    world = World(f"sqlite:///{path}")
-    world.make()
-    world.catalog.close()
-    return path
-
-
 @pytest.fixture
-def bench(template: Path, tmp_path: Path) -> Bench:
-    (tmp_path / "catalog.sqlite").write_bytes(template.read_bytes())
+def bench(sqlite_template: Path, tmp_path: Path) -> Bench:
+    (tmp_path / "catalog.sqlite").write_bytes(sqlite_template.read_bytes())
     return Bench(World(f"sqlite:///{tmp_path / 'catalog.sqlite'}"), tmp_path)
 
 
@@ -265,10 +256,10 @@ OPERATIONS = st.lists(st.tuples(st.sampled_from(["a.txt", "b.txt", "n.txt"]), st
 @settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(OPERATIONS, st.integers(0, 2**32), st.integers(1, 3))
 def test_events_in_any_order_each_twice_end_as_the_source_stands(
-    template: Path, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]], seed: int, turns: int
+    sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, str]], seed: int, turns: int
 ) -> None:
     folder = tmp_path_factory.mktemp("any")
-    (folder / "catalog.sqlite").write_bytes(template.read_bytes())
+    (folder / "catalog.sqlite").write_bytes(sqlite_template.read_bytes())
     bench = Bench(World(f"sqlite:///{folder / 'catalog.sqlite'}"), folder)
     source = ScriptedSource(has_feed=False)
     for path in ("a.txt", "b.txt"):

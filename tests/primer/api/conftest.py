@@ -14,7 +14,10 @@ from primer.api.app import make_app
 from primer_core.signatures import signature_header
 from primer_resources.catalog.tokens import Role
 from primer_resources.settings import load_settings
+from tests.primer_resources.catalog.conftest import sqlite_template
 from tests.primer_resources.catalog.world import SOURCE, TENANT, World, facts, place, source
+
+__all__ = ["sqlite_template"]
 
 SECRET = "the secret of the handbook"
 
@@ -55,15 +58,6 @@ class Api:
         return self.world.catalog.events.due(source_id, self.world.catalog.now(), 0, 100)
 
 
-@pytest.fixture(scope="session")
-def api_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("api") / "catalog.sqlite"
-    world = World(f"sqlite:///{path}")
-    world.make()
-    world.catalog.close()
-    return path
-
-
 @pytest.fixture
 def limits() -> dict[str, int]:
     """Settings of a test that needs other limits."""
@@ -71,9 +65,9 @@ def limits() -> dict[str, int]:
 
 
 @pytest.fixture
-def api(api_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> Iterator[Api]:
+def api(sqlite_template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, int]) -> Iterator[Api]:
     """The API with a token of each role."""
-    (tmp_path / "catalog.sqlite").write_bytes(api_template.read_bytes())
+    (tmp_path / "catalog.sqlite").write_bytes(sqlite_template.read_bytes())
     world = World(f"sqlite:///{tmp_path / 'catalog.sqlite'}")
     monkeypatch.setenv("HANDBOOK_SECRET", SECRET)
     world.catalog.sources.change(source(sync="webhook", webhook_secret_ref="env:HANDBOOK_SECRET"))
