@@ -213,6 +213,7 @@ def test_a_decision_on_deletes_is_no_sync_that_broke_off(bench: Bench, source: S
     source.shows, bench.confirms_held = (), False
     bench.sync(source)
     for decide in (reject, approve):
+        bench.world.pass_time(timedelta(seconds=1))
         decide(bench)
         (health,) = bench.world.catalog.pulses.sources(load_settings().pulse_limits.stalled)
         assert health.health is Health.GOOD, health.reason
