@@ -16,11 +16,6 @@ def sign(secret: str, at: int, body: bytes) -> str:
     return hmac.new(secret.encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
 
 
-def signature_header(secret: str, at: int, body: bytes) -> str:
-    """The value of X-Primer-Signature."""
-    return f"t={at},v1={sign(secret, at, body)}"
-
-
 def read_header(header: str, now: datetime) -> tuple[int, tuple[str, ...]]:
     """(time, signatures) of X-Primer-Signature. Raises ValueError for another form, or a time too far from now."""
     pairs = [pair.strip().partition("=") for pair in header.split(",")]

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from primer_core.signatures import is_signed, is_signed_by_host, read_header, sign, signature_header
+from primer_core.signatures import is_signed, is_signed_by_host, read_header, sign
+from tests.signing import signature_header
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 AT = int(NOW.timestamp())

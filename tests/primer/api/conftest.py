@@ -11,11 +11,11 @@ import pytest
 from fastapi.testclient import TestClient
 
 from primer.api.app import make_app
-from primer_core.signatures import signature_header
 from primer_resources.catalog.tokens import Role
 from primer_resources.settings import load_settings
 from tests.primer_resources.catalog.conftest import sqlite_template
 from tests.primer_resources.catalog.world import SOURCE, TENANT, World, facts, place, source
+from tests.signing import signature_header
 
 __all__ = ["sqlite_template"]
 
