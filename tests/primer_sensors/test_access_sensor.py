@@ -1,35 +1,18 @@
 """The access lane's sensor: a run at once for the buckets of a removal, beside everything else, and no sweep for the same work."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import dagster as dg
-import pytest
 
 from primer_core.stages import Operation
-from primer_resources.catalog.jobs import NewJob
 from primer_sensors.access_sensor import access_sensor
 from primer_sensors.index_sweep_sensor import index_sweep_sensor
 from primer_sensors.runs import RANGE_END, RANGE_START, SWEEP_TAG
-from tests.deployment import Deployment, workspace
-from tests.primer_resources.catalog.world import facts, place
-from tests.primer_sensors.test_sensors import start_run, tick
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Iterator[Deployment]:
-    """A deployment with one source and eight buckets, as the definitions have."""
-    with workspace(tmp_path / "home", buckets=8) as made:
-        yield Deployment(made, tmp_path / "docs", "docs")
+from tests.deployment import Deployment
+from tests.sensor_ticks import start_run, tick, waiting_document
 
 
 def removal(docs: Deployment, path: str, bucket: str) -> None:
     """A document whose permissions changed."""
-    catalog, source = docs.workspace.catalog, docs.workspace.catalog.sources.get("docs")
-    with catalog.database.begin() as connection:
-        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket))
-        job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "fast", Operation.ACL, catalog.now())
-        catalog.jobs.add(connection, [job], ["v1"])
+    waiting_document(docs.workspace, path, bucket, "fast", Operation.ACL)
 
 
 def test_a_removal_is_a_run_of_its_own_that_goes_before_others_and_no_sweep(docs: Deployment) -> None:

@@ -1,11 +1,8 @@
 """The pulse in the UI: a stalled source and a late lane are told once, with their reasons, and without a run."""
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import dagster as dg
-import pytest
 from sqlalchemy import update
 
 from primer_assets.freshness_report import freshness_report
@@ -14,16 +11,11 @@ from primer_core.stages import Operation
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.schema import jobs, sources
 from primer_sensors.pulse_sensor import pulse_sensor
-from tests.deployment import Deployment, workspace
+from tests.deployment import Deployment
 from tests.primer_resources.catalog.world import facts, place
-from tests.primer_sensors.test_sensors import LEASE, tick
+from tests.sensor_ticks import tick
 
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Iterator[Deployment]:
-    """A deployment with one source."""
-    with workspace(tmp_path / "home", buckets=2) as made:
-        yield Deployment(made, tmp_path / "docs", "docs")
+LEASE = timedelta(seconds=90)
 
 
 def fail_for_hours(docs: Deployment, hours: int) -> None:

@@ -1,61 +1,24 @@
 """The sensors on a real catalog and a real Dagster instance: what is due becomes runs, what is under way is left, the dead are seen."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import dagster as dg
 import pytest
 from dagster import DagsterRunStatus
 from sqlalchemy import update
 
-from primer.workspace import Workspace
 from primer_core.source_health import Health
 from primer_core.stages import Operation
 from primer_resources.catalog.events import NewEvent
-from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.schema import sources
 from primer_sensors.index_sweep_sensor import index_sweep_sensor
 from primer_sensors.runs import RANGE_END, RANGE_START, SOURCE_TAG, active_values
 from primer_sensors.source_sync_sensor import source_sync_sensor
-from tests.deployment import Deployment, workspace
-from tests.primer_resources.catalog.world import facts, place
+from tests.deployment import Deployment
+from tests.sensor_ticks import start_run, tick, waiting_document
 
 LEASE = timedelta(seconds=90)
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Iterator[Deployment]:
-    """A deployment with one source and eight buckets, as the definitions have."""
-    with workspace(tmp_path / "home", buckets=8) as made:
-        yield Deployment(made, tmp_path / "docs", "docs")
-
-
-def tick(sensor: dg.SensorDefinition, made: Workspace, cursor: str | None = None) -> Any:
-    """One evaluation of a sensor, as the daemon makes it."""
-    resources = {"catalog": made.catalog, "settings": made.settings}
-    wanted = {name: resources[name] for name in sensor.required_resource_keys}
-    return sensor(dg.build_sensor_context(instance=made.instance, cursor=cursor, resources=wanted))
-
-
-def waiting_document(made: Workspace, path: str, bucket: str) -> None:
-    """A document with a job that waits in a bucket."""
-    catalog, source = made.catalog, made.catalog.sources.get("docs")
-    now = catalog.now()
-    with catalog.database.begin() as connection:
-        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket))
-        job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "fast", Operation.UPSERT, now)
-        catalog.jobs.add(connection, [job], ["v1"])
-
-
-def start_run(made: Workspace, tags: dict[str, str]) -> dg.DagsterRun:
-    """A run that Dagster believes to be under way."""
-    run = dg.DagsterRun(job_name="a_run", run_id=str(uuid4()), status=DagsterRunStatus.NOT_STARTED, tags=tags)
-    made.instance.add_run(run)
-    return run
 
 
 def test_a_due_source_is_one_run_and_none_while_one_is_under_way(docs: Deployment) -> None:

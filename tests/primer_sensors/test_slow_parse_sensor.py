@@ -1,35 +1,20 @@
 """The slow lane's sensor: one run a version over all buckets, beside the sweeps and never twice."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import dagster as dg
-import pytest
 
 from primer_core.stages import Operation
 from primer_resources.catalog.jobs import NewJob
 from primer_sensors.index_sweep_sensor import index_sweep_sensor
 from primer_sensors.runs import RANGE_END, RANGE_START, SLOW_SWEEP_TAG, SWEEP_TAG
 from primer_sensors.slow_parse_sensor import MOST_RUN_TIME_TAG, slow_parse_sensor
-from tests.deployment import Deployment, workspace
+from tests.deployment import Deployment
 from tests.primer_resources.catalog.world import facts, place
-from tests.primer_sensors.test_sensors import start_run, tick
-
-
-@pytest.fixture
-def docs(tmp_path: Path) -> Iterator[Deployment]:
-    """A deployment with one source and eight buckets, as the definitions have."""
-    with workspace(tmp_path / "home", buckets=8) as made:
-        yield Deployment(made, tmp_path / "docs", "docs")
+from tests.sensor_ticks import start_run, tick, waiting_document
 
 
 def scan(docs: Deployment, path: str, bucket: str) -> None:
     """A document that waits in the slow lane."""
-    catalog, source = docs.workspace.catalog, docs.workspace.catalog.sources.get("docs")
-    with catalog.database.begin() as connection:
-        assert catalog.documents.add(connection, source, f"doc-{path}", place(path, "acl-a"), facts(1, "one", bucket))
-        job = NewJob(f"doc-{path}", "docs", "1", "one", bucket, "slow", Operation.UPSERT, catalog.now())
-        catalog.jobs.add(connection, [job], ["v1"])
+    waiting_document(docs.workspace, path, bucket, "slow", Operation.UPSERT)
 
 
 def test_scans_become_one_run_over_all_buckets_with_a_time_limit_of_its_own(docs: Deployment) -> None:

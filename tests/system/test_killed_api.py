@@ -26,7 +26,7 @@ from primer_resources.catalog.sources import WEBHOOK
 from primer_sensors.source_sync_sensor import source_sync_sensor
 from tests.conftest import PROJECT
 from tests.deployment import Deployment, workspace
-from tests.primer_sensors.test_sensors import tick
+from tests.sensor_ticks import tick
 from tests.signing import signature_header
 from tests.system.test_live_sync import wait_until
 
