@@ -10,9 +10,9 @@ from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.sources import POLL, WEBHOOK, Source
 from primer_resources.connectors.access import access_file_beside
-from primer_resources.connectors.credentials import check_reference
 from primer_resources.connectors.drive import DriveSettings
 from primer_resources.connectors.registry import check_source, kind_of
+from primer_resources.credentials import check_reference
 from primer_resources.settings import Settings
 
 DRIVE = "drive"

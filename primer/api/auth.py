@@ -12,7 +12,7 @@ from primer_core.failures import PrimerError
 from primer_core.signatures import is_signed, is_signed_by_host, read_header
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.tokens import ApiToken, Role
-from primer_resources.connectors.credentials import read_secret
+from primer_resources.credentials import read_secret
 
 BEARER = HTTPBearer(auto_error=False, description="A token made by `primer token add NAME --role ROLE`.")
 SIGNATURE = "x-primer-signature"
