@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from obstore.exceptions import BaseError, PermissionDeniedError, UnauthenticatedError
+from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 
 from primer_core.failures import PrimerError
 
-REFUSED = ("403 Forbidden", "401 Unauthorized", "ExpiredToken")
+REFUSED = ("403 Forbidden", "401 Unauthorized", "ExpiredToken", "(AccessDenied)", "(InvalidAccessKeyId)", "(SignatureDoesNotMatch)")
+"""What obstore's errors hold that mean so, and boto3's, which put the code in brackets."""
 NO_BUCKET = "NoSuchBucket"
 LIST_PAGE = 1000
 """Keys that S3 gives a page, and takes in one delete."""
@@ -64,8 +65,9 @@ def open_bucket(
     )
 
 
-def is_refused(error: BaseError) -> bool:
-    """Whether the store does not take the credentials. A listing reports it as a general error that spells out the answer."""
+def is_refused(error: Exception) -> bool:
+    """Whether the store does not take the credentials. A listing reports it as a general error that spells out
+    the answer."""
     told = str(error)
     return isinstance(error, (PermissionDeniedError, UnauthenticatedError)) or any(mark in told for mark in REFUSED)
 

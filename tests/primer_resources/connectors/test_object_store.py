@@ -109,7 +109,7 @@ def test_an_object_over_the_limit_is_refused_before_it_is_read_and_one_that_is_g
 def test_a_bucket_that_is_not_there_and_a_store_that_does_not_answer_say_so(open_bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemFault, match="no such bucket"):
         list(open_bucket(url="s3://nowhere-at-all").list())
-    monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
+    monkeypatch.setattr("primer_resources.s3.RETRIES", 0)
     with pytest.raises(Transient, match="does not answer"):
         list(open_bucket(endpoint="http://127.0.0.1:9").list())
 
@@ -198,7 +198,7 @@ def test_a_look_shows_the_object_that_a_listing_shows(bucket: S3Store, open_buck
 def test_an_object_in_a_bucket_that_is_gone_is_not_called_gone(open_bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemFault, match="no such bucket"):
         open_bucket(url="s3://nowhere-at-all").look("a.txt")
-    monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
+    monkeypatch.setattr("primer_resources.s3.RETRIES", 0)
     with pytest.raises(Transient, match="does not answer"):
         open_bucket(endpoint="http://127.0.0.1:9").look("a.txt")
 
