@@ -47,6 +47,7 @@ def add_source(catalog: Catalog, settings: Settings, wanted: Wanted) -> tuple[So
     tenant_id = wanted.tenant_id or settings.tenant
     if present is not None and present.tenant_id != tenant_id:
         raise PrimerError(f"source name {source_id!r} is taken; choose another one")
+    catalog.tenants.get(tenant_id)
     given = {"max_file_mb": settings.max_file_mb, **wanted.settings}
     seconds = round(settings.poll_interval.total_seconds()) if wanted.poll_interval_s is None else wanted.poll_interval_s
     source = Source(

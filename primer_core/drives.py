@@ -39,23 +39,21 @@ class DriveSpec:
         """What the keys begin with, without slashes at its ends; "" is the whole bucket."""
         return self.url.removeprefix(S3).partition("/")[2].strip("/") if self.is_s3 else ""
 
+    @property
+    def folder(self) -> PurePosixPath | None:
+        """The folder; None for S3."""
+        return None if self.is_s3 else PurePosixPath(self.url)
+
     def overlaps(self, other: "DriveSpec") -> bool:
         """Whether one lies in the other, or is the other: each would take the other's objects for its own."""
-        if self.is_s3 != other.is_s3:
-            return False
-        if not self.is_s3:
-            mine, theirs = PurePosixPath(self.url), PurePosixPath(other.url)
-        elif (self.endpoint.rstrip("/"), self.bucket) == (other.endpoint.rstrip("/"), other.bucket):
-            mine, theirs = PurePosixPath("/", self.prefix), PurePosixPath("/", other.prefix)
-        else:
-            return False
-        return mine.is_relative_to(theirs) or theirs.is_relative_to(mine)
+        stores = {(each.is_s3, each.endpoint.rstrip("/"), each.bucket) for each in (self, other)}
+        mine, theirs = (each.folder or PurePosixPath(each.prefix) for each in (self, other))
+        return len(stores) == 1 and (mine.is_relative_to(theirs) or theirs.is_relative_to(mine))
 
     def is_same_place(self, other: "DriveSpec") -> bool:
-        """Whether both hold the same objects, whatever region and credentials say; a new endpoint may be the old store's new address."""
-        if self.is_s3 and other.is_s3:
-            return (self.bucket, self.prefix) == (other.bucket, other.prefix)
-        return not self.is_s3 and not other.is_s3 and PurePosixPath(self.url) == PurePosixPath(other.url)
+        """Whether both hold the same objects, whatever region and credentials say. Another endpoint may be another store."""
+        mine, theirs = ((each.is_s3, each.endpoint.rstrip("/"), each.bucket, each.prefix, each.folder) for each in (self, other))
+        return mine == theirs
 
 
 def check_spec(spec: DriveSpec) -> DriveSpec:

@@ -11,7 +11,7 @@ from primer_core.stages import FETCH, PARSE, Operation
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.tokens import Role
 from tests.primer.api.conftest import Api
-from tests.primer_resources.catalog.world import LEASE, SOURCE, TENANT, VERSION, source
+from tests.primer_resources.catalog.world import LEASE, SOURCE, TENANT, VERSION, drives_of, source
 
 DOC = doc_id_of(SOURCE, "a.md")
 ROUTES = [
@@ -151,7 +151,7 @@ def test_a_dead_letter_is_put_back(api: Api) -> None:
 
 def test_what_is_of_another_tenant_is_not_there(api: Api) -> None:
     catalog = api.world.catalog
-    catalog.deployments.create("rival", 4)
+    catalog.tenants.add("rival", drives_of("rival"))
     catalog.sources.add(source("rivals", tenant_id="rival", settings={"root": "/rivals"}))
     api.add_document(DOC, "a.md", "rivals")
     assert api.request("POST", "/v1/sources/rivals/sync", json={}).status_code == 404
