@@ -2,16 +2,20 @@
 
 import hashlib
 import shutil
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
+from moto.server import DomainDispatcherApplication, ThreadedMotoServer, create_backend_app
+from werkzeug.serving import make_server
 
 from primer_core.drives import DriveSpec
 from primer_core.failures import PrimerError, SystemFault
@@ -341,13 +345,32 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return calls
 
 
-def test_a_store_that_overwrites_is_refused_and_nothing_of_the_probe_stays(drive: Drive, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_overwrites_is_refused_and_nothing_of_the_probe_stays(keys_file: Path, drive: Drive) -> None:
     probe(drive)
-    monkeypatch.setattr(drive, "create", lambda key, body: drive.replace(key, body) is None)
-    with pytest.raises(PrimerError, match="overwrote an object that was to be created only where there is none"):
-        probe(drive)
-    monkeypatch.undo()
     assert keys_of(drive) == []
+    with deaf_server() as endpoint:
+        place = bucket_place(endpoint, keys_file)
+        spec = place.make_spec()
+        with pytest.raises(PrimerError, match="overwrote an object that was to be created only where there is none"):
+            set_up_drive(spec, Path("/"))
+        assert keys_of(open_drive(spec, Path("/"))) == []
+
+
+@contextmanager
+def deaf_server() -> Iterator[str]:
+    """A server that takes no notice of If-None-Match, as many gateways do."""
+    whole = DomainDispatcherApplication(create_backend_app)
+
+    def app(environ: dict[str, Any], start_response: Any) -> Any:
+        environ.pop("HTTP_IF_NONE_MATCH", None)
+        return whole(environ, start_response)
+
+    server = make_server("127.0.0.1", 0, app, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
 
 
 @pytest.fixture

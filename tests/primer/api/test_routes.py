@@ -162,6 +162,18 @@ def test_what_is_of_another_tenant_is_not_there(api: Api) -> None:
     assert "is taken" in api.request("POST", "/v1/sources", json=wanted).json()["detail"]
 
 
+def test_an_inactive_tenants_tokens_are_refused_until_it_is_active_again(api: Api) -> None:
+    asks = [("GET", "/metrics"), ("GET", "/v1/dead-letters"), ("POST", f"/v1/sources/{SOURCE}/sync")]
+    api.world.catalog.tenants.set_active(TENANT, False)
+    for method, path in asks:
+        answer = api.request(method, path, **({"json": {}} if method == "POST" else {}))
+        assert (answer.status_code, answer.json()["detail"]) == (403, "tenant acme is inactive; ask whoever runs Primer to activate it")
+    assert api.request("GET", "/metrics", None).status_code == 401
+    assert api.world.catalog.sources.get(SOURCE).asked_at is None
+    api.world.catalog.tenants.set_active(TENANT, True)
+    assert api.request("GET", "/metrics").status_code == 200
+
+
 def test_figures_for_a_monitor(api: Api) -> None:
     add_dead(api, 2, PARSE.name)
     api.send(api.event())
