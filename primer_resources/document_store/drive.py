@@ -129,31 +129,23 @@ class Drive(ABC):
         half-way: a listing is whole only when it came to its end."""
         if prefix:
             check_key(prefix)
-        shown = prefix or "the list of its objects"
-        pages = self._run(lambda store: iter(obstore.list(store, prefix=prefix or None, chunk_size=LIST_PAGE)))
         try:
-            first = self._run_first(pages, prefix)
-            if first is None:
-                return
-            page, pages = first
-            while page is not None:
+            for page in self._pages(prefix):
                 yield from (_stored(meta) for meta in page)
-                page = next(pages, None)
         except (BaseError, OSError) as error:
-            raise self._fault(shown, error) from error
+            raise self._fault(prefix or "the list of its objects", error) from error
 
-    def _run_first(
-        self, pages: "Iterator[Sequence[ObjectMeta]]", prefix: str
-    ) -> "tuple[Sequence[ObjectMeta], Iterator[Sequence[ObjectMeta]]] | None":
-        """The first page and the rest; where the first is refused, once more with credentials read anew."""
-        try:
-            page = next(pages, None)
-        except BaseError as error:
-            if not (is_refused(error) and self._renew()):
-                raise
-            pages = iter(obstore.list(self._store, prefix=prefix or None, chunk_size=LIST_PAGE))
-            page = next(pages, None)
-        return None if page is None else (page, pages)
+    def _pages(self, prefix: str) -> "Iterator[Sequence[ObjectMeta]]":
+        """The pages of a listing; where the first is refused, once more with credentials read anew."""
+
+        def begin(store: "ObjectStore") -> "tuple[Iterator[Sequence[ObjectMeta]], Sequence[ObjectMeta] | None]":
+            pages = iter(obstore.list(store, prefix=prefix or None, chunk_size=LIST_PAGE))
+            return pages, next(pages, None)
+
+        pages, first = self._run(begin)
+        if first is not None:
+            yield first
+            yield from pages
 
     @abstractmethod
     def _copy_within(self, key: str, to: "Drive", to_key: str) -> bool | None:
