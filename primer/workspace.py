@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.resources import files
+from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +157,19 @@ def open_workspace() -> Iterator[Workspace]:
         yield workspace
     finally:
         workspace.close()
+
+
+def drives_elsewhere(settings: Settings) -> list[str]:
+    """The places of drives that `erase` leaves: those that are not below the home."""
+    catalog = Catalog(settings.catalog_url, SystemClock(), SystemRandom())
+    try:
+        catalog.database.require_migrated()
+        specs = [spec for tenant in catalog.tenants.all() for spec in tenant.drives.values()]
+    except PrimerError:
+        return []  # a catalog that cannot be read says of none
+    finally:
+        catalog.close()
+    return sorted(spec.url for spec in specs if spec.is_s3 or Path(spec.url).is_absolute())
 
 
 def erase(settings: Settings) -> None:

@@ -224,6 +224,17 @@ def test_sources_of_an_inactive_tenant_are_passed_over_and_refused_by_name(home:
             primer(*words)
 
 
+def test_a_reset_names_the_drives_that_it_leaves(home: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    primer("tenant", "add", "acme", "--intake", str(outside))
+    (outside / "a").write_bytes(b"x")
+    told = primer("reset", "--yes")[1]
+    assert f"what is on drive {outside} stays" in told
+    assert told.count("stays") == 1
+    assert ((outside / "a").exists(), (home / "store").exists()) == (True, False)
+    assert "stays" not in primer("reset", "--yes")[1]
+
+
 def test_nothing_is_added_to_a_tenant_that_is_not_there(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRIMER_TENANT", "nobody")
     (tmp_path / "docs").mkdir()
