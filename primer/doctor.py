@@ -113,9 +113,13 @@ def _tenants(workspace: Workspace) -> Iterator[Check]:
         for kind in DriveKind:
             try:
                 drive = workspace.drives.of(tenant.tenant_id, kind)
-                probe(drive)
+                keeps_deleted = probe(drive)
             except PrimerError as error:
                 yield Check(name, Severity.ERROR, f"{kind} drive: {error}")
+                continue
+            if keeps_deleted:
+                remedy = "turn versioning off there, or let noncurrent versions expire soon"
+                yield Check(name, Severity.WARNING, f"{kind} drive {drive.place} keeps what is deleted", remedy)
             else:
                 yield Check(name, Severity.OK, f"{kind} drive {drive.place}")
 

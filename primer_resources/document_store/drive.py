@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 READ_BYTES = 1 << 20
+_NO_VERSION = "null"
+"""What S3 calls the version of an object in a bucket that keeps versions no more."""
 _KEY = re.compile(r"[A-Za-z0-9._=+-]+(/[A-Za-z0-9._=+-]+)*")
 
 
@@ -76,6 +78,11 @@ class Drive(ABC):
             return _stored(self._ask(key, lambda store: obstore.head(store, key)))
         except ObjectGone:
             return None
+
+    def keeps_deleted(self, key: str) -> bool:
+        """Whether the drive will keep the object's bytes after it was deleted or replaced, as a bucket with versions does. Raises
+        ObjectGone where it is missing."""
+        return self._ask(key, lambda store: obstore.head(store, key))["version"] not in (None, _NO_VERSION)
 
     def get(self, key: str) -> bytes:
         """The bytes of an object. Raises ObjectGone where it is missing."""

@@ -35,9 +35,10 @@ def set_up_drive(spec: DriveSpec, home: Path) -> Drive:
     return drive
 
 
-def probe(drive: Drive) -> None:
-    """Do with an object of the probe's own what Primer does with others, and take it away again. Raises PrimerError where the drive lets a
-    second create of one key succeed, or does not show or give back what was put; SystemFault where it cannot be reached."""
+def probe(drive: Drive) -> bool:
+    """Do with an object of the probe's own what Primer does with others, and take it away again. Returns whether the drive keeps what is
+    deleted, so that no purge is one. Raises PrimerError where it lets a second create of one key succeed, or does not show or give back
+    what was put; SystemFault where it cannot be reached."""
     key = f"probe/{uuid4().hex}"
     drive.create(key, _FIRST)
     try:
@@ -48,6 +49,7 @@ def probe(drive: Drive) -> None:
                 "or Ceph; many gateways and small servers do not"
             )
         found = drive.head(key)
+        keeps_deleted = drive.keeps_deleted(key)
         listed = [stored.key for stored in drive.list("probe")]
         if found is None or drive.get(key) != _FIRST or key not in listed:
             raise PrimerError(f"drive {drive.place} does not give back at once what was put there; use a store that is consistent")
@@ -55,3 +57,4 @@ def probe(drive: Drive) -> None:
         drive.delete([key])
     if drive.head(key) is not None:
         raise SystemFault(f"drive {drive.place} still shows {key} after it was deleted; turn off what keeps deleted objects there")
+    return keeps_deleted

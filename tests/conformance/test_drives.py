@@ -346,7 +346,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 
 
 def test_a_store_that_overwrites_is_refused_and_nothing_of_the_probe_stays(keys_file: Path, drive: Drive) -> None:
-    probe(drive)
+    assert not probe(drive)
     assert keys_of(drive) == []
     with deaf_server() as endpoint:
         place = bucket_place(endpoint, keys_file)
