@@ -28,7 +28,7 @@ MISSING = (
 BOOTS = 3
 """A boot fails where another process takes a port between its choice and its use; the next one chooses others."""
 STEP_SECONDS = 60.0
-"""A whole boot takes about a second; a machine with every core busy took several."""
+"""A whole boot takes about a second; a machine with twice as much to do as cores took twelve."""
 STOP_SECONDS = 20.0
 LOG_LINES = 15
 SETTINGS = """\

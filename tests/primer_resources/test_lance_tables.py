@@ -21,8 +21,8 @@ from tests.conftest import PROJECT
 from tests.radosgw import RadosGateway
 
 SCHEMA = pa.schema([("id", pa.string())])
-ROUNDS = 6
-COMMITS = 5
+ROUNDS = 4
+COMMITS = 4
 WRITER = f"""
 import json, sys
 import pyarrow as pa
