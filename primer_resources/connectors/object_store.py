@@ -130,7 +130,7 @@ class ObjectStoreConnector:
         if size != meta["size"]:
             target.unlink(missing_ok=True)
             raise Transient(f"{item.path} broke off after {size} of {meta['size']} bytes")
-        return Fetched(content_hash, size, _fingerprint(meta), to_ns(meta["last_modified"]))
+        return Fetched(content_hash, size, _fingerprint(meta), _modified_ns(meta))
 
     def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
         """The objects that an event notification of S3 tells of (see object_events)."""
@@ -165,7 +165,7 @@ class ObjectStoreConnector:
         """An object as an item."""
         key = meta["path"]
         where = "/".join(part for part in (self.settings.bucket, self.settings.prefix, key) if part)
-        modified = to_ns(meta["last_modified"])
+        modified = _modified_ns(meta)
         return ListedItem(
             path=key,
             native_path=key,
@@ -238,8 +238,13 @@ class ObjectStoreConnector:
         return path, f"{event.key} stands for a folder" if not path or path.endswith("/") else ""
 
 
+def _modified_ns(meta: "ObjectMeta") -> int:
+    """When the object was written, to the second: some stores list milliseconds, and the header of an answer never has them."""
+    return to_ns(meta["last_modified"].replace(microsecond=0))
+
+
 def _fingerprint(meta: "ObjectMeta") -> str:
-    return f"{meta['e_tag'] or ''}:{meta['size']}:{to_ns(meta['last_modified'])}"
+    return f"{meta['e_tag'] or ''}:{meta['size']}:{_modified_ns(meta)}"
 
 
 class ObjectListing:
