@@ -12,7 +12,6 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from moto.server import DomainDispatcherApplication, ThreadedMotoServer, create_backend_app
 from werkzeug.serving import make_server
@@ -22,6 +21,8 @@ from primer_core.failures import PrimerError, SystemFault
 from primer_resources.document_store.drive import Drive, ObjectGone
 from primer_resources.document_store.opening import open_drive, probe, set_up_drive
 from tests.drive_racers import RACERS, race, racers
+from tests.radosgw import RadosGateway
+from tests.s3_endpoint import REGION, S3Endpoint
 from tests.s3_server import s3_server
 
 KEYS = "KEYID:SECRETKEY"
@@ -40,19 +41,9 @@ class Place:
         return set_up_drive(self.make_spec(), Path("/"))
 
 
-@pytest.fixture(scope="session")
-def moto() -> Iterator[str]:
-    """Address of a moto server: quick, and no real store."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    yield f"http://{host}:{port}"
-    server.stop()
-
-
 @pytest.fixture
 def keys_file(tmp_path: Path) -> Path:
-    """Where the keys of the buckets stand; racers read them, too."""
+    """Keys that no server knows."""
     (tmp_path / "keys").write_text(KEYS)
     return tmp_path / "keys"
 
@@ -63,30 +54,38 @@ def folder_place(tmp_path: Path) -> Place:
 
 
 @pytest.fixture
-def moto_place(moto: str, keys_file: Path) -> Place:
-    return bucket_place(moto, keys_file)
+def moto_place(moto: S3Endpoint, tmp_path: Path) -> Place:
+    return bucket_place(moto, tmp_path / "moto-keys")
 
 
-def bucket_place(endpoint: str, keys_file: Path) -> Place:
-    """Drives on a server, each in a bucket of its own."""
-    key_id, _, secret = keys_file.read_text().partition(":")
-    admin = boto3.client("s3", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id=key_id, aws_secret_access_key=secret)
+@pytest.fixture
+def radosgw_place(radosgw: RadosGateway, tmp_path: Path) -> Place:
+    return bucket_place(radosgw.s3, tmp_path / "radosgw-keys")
+
+
+def bucket_place(server: S3Endpoint, keys_file: Path) -> Place:
+    """Drives on a server, each in a bucket of its own. The keys stand in a file, where racers read them, too."""
+    keys_file.write_text(f"{server.key_id}:{server.secret}")
 
     def make() -> DriveSpec:
-        bucket = f"drive{next(NUMBERS)}"
-        admin.create_bucket(Bucket=bucket)
-        return DriveSpec(f"s3://{bucket}/a/prefix", "us-east-1", endpoint, f"file:{keys_file}")
+        return DriveSpec(f"s3://{server.make_bucket()}/a/prefix", REGION, server.url, f"file:{keys_file}")
 
     def break_it(spec: DriveSpec) -> None:
         drive = open_drive(spec, Path("/"))
         drive.delete(keys_of(drive))
-        admin.delete_bucket(Bucket=spec.bucket)
+        server.client().delete_bucket(Bucket=spec.bucket)
 
     return Place(make, break_it)
 
 
-@pytest.fixture(params=["folder", "moto"])
+@pytest.fixture(params=["folder", "moto", "radosgw"])
 def place(request: pytest.FixtureRequest) -> Place:
+    found: Place = request.getfixturevalue(f"{request.param}_place")
+    return found
+
+
+@pytest.fixture(params=["moto", "radosgw"])
+def server_place(request: pytest.FixtureRequest) -> Place:
     found: Place = request.getfixturevalue(f"{request.param}_place")
     return found
 
@@ -304,9 +303,9 @@ def test_a_copied_file_is_no_second_name_of_the_first(folder_place: Place) -> No
 
 
 def test_buckets_of_one_store_copy_between_themselves(
-    moto_place: Place, monkeypatch: pytest.MonkeyPatch, recorded: list[tuple[str, str]]
+    server_place: Place, monkeypatch: pytest.MonkeyPatch, recorded: list[tuple[str, str]]
 ) -> None:
-    one, two = moto_place.make(), moto_place.make()
+    one, two = server_place.make(), server_place.make()
     one.create("a", b"x" * 6_000_000)
     recorded.clear()
     assert one.copy("a", two, "b")
@@ -345,15 +344,22 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     return calls
 
 
-def test_a_store_that_overwrites_is_refused_and_nothing_of_the_probe_stays(keys_file: Path, drive: Drive) -> None:
+def test_a_store_that_overwrites_is_refused_and_nothing_of_the_probe_stays(drive: Drive, tmp_path: Path) -> None:
     assert not probe(drive)
     assert keys_of(drive) == []
-    with deaf_server() as endpoint:
-        place = bucket_place(endpoint, keys_file)
-        spec = place.make_spec()
+    with deaf_server() as url:
+        spec = bucket_place(S3Endpoint(url, "KEYID", "SECRETKEY"), tmp_path / "deaf-keys").make_spec()
         with pytest.raises(PrimerError, match="overwrote an object that was to be created only where there is none"):
             set_up_drive(spec, Path("/"))
-        assert keys_of(open_drive(spec, Path("/"))) == []
+        assert keys_of(open_drive(spec, Path("/")), "probe") == []
+
+
+def test_a_bucket_that_keeps_what_is_deleted_is_told(moto: S3Endpoint, moto_place: Place) -> None:
+    spec = moto_place.make_spec()
+    moto.client().put_bucket_versioning(Bucket=spec.bucket, VersioningConfiguration={"Status": "Enabled"})
+    assert probe(open_drive(spec, Path("/")))
+    moto.client().put_bucket_versioning(Bucket=spec.bucket, VersioningConfiguration={"Status": "Suspended"})
+    assert not probe(open_drive(spec, Path("/")))
 
 
 @contextmanager
@@ -404,6 +410,28 @@ def test_a_server_that_is_gone_is_the_systems_fault(dead_server: DriveSpec, tmp_
         assert "SECRETKEY" not in str(caught.value)
 
 
+def test_a_server_that_refuses_the_keys_calls_no_object_missing(radosgw_place: Place, keys_file: Path, tmp_path: Path) -> None:
+    spec = radosgw_place.make_spec()
+    set_up_drive(spec, Path("/")).create("a", b"x")
+    drive = open_drive(replace(spec, credentials_ref=f"file:{keys_file}"), Path("/"))
+    asks: list[Callable[[], object]] = [
+        lambda: drive.head("b"),
+        lambda: drive.get("a"),
+        lambda: drive.create("a", b"x"),
+        lambda: drive.replace("a", b"x"),
+        lambda: drive.fetch("a", tmp_path / "f"),
+        lambda: drive.delete(["a"]),
+        lambda: drive.copy("a", drive, "b"),
+        lambda: list(drive.list()),
+        lambda: probe(drive),
+    ]
+    for ask in asks:
+        with pytest.raises(SystemFault, match=rf"refused the credentials \(file:{keys_file}\)") as caught:
+            ask()
+        assert not isinstance(caught.value, ObjectGone)
+        assert "SECRETKEY" not in str(caught.value)
+
+
 def test_keys_that_are_refused_are_named_and_read_anew_once_they_are_rotated(keys_file: Path, tmp_path: Path) -> None:
     with s3_server() as bucket:
         bucket.key_id = "ROTATED"
@@ -426,8 +454,8 @@ def test_keys_that_are_refused_are_named_and_read_anew_once_they_are_rotated(key
             assert ask()
 
 
-def test_a_secret_that_is_no_pair_of_keys_is_not_shown(moto_place: Place, keys_file: Path) -> None:
-    spec = moto_place.make_spec()
+def test_a_secret_that_is_no_pair_of_keys_is_not_shown(keys_file: Path) -> None:
+    spec = DriveSpec("s3://bucket/prefix", credentials_ref=f"file:{keys_file}")
     keys_file.write_text("hunter2")
     with pytest.raises(PrimerError, match="no ACCESS_KEY_ID:SECRET_ACCESS_KEY") as caught:
         open_drive(spec, Path("/"))
