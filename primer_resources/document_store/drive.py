@@ -168,10 +168,12 @@ class Drive(ABC):
 
     def _run(self, call: "Callable[[ObjectStore], T]") -> T:
         """A call on the store; where it is refused, once more with credentials read anew."""
+        store = self._store
         try:
-            return call(self._store)
+            return call(store)
         except BaseError as error:
-            if not (is_refused(error) and self._renew()):
+            # Another thread may have renewed them meanwhile.
+            if not is_refused(error) or not (self._renew() or self._store is not store):
                 raise
         return call(self._store)
 

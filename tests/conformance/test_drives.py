@@ -1,5 +1,6 @@
 """One suite for every kind of drive: a folder, and buckets of S3 servers over HTTP."""
 
+import base64
 import hashlib
 import shutil
 import threading
@@ -347,7 +348,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
 def test_a_store_that_overwrites_is_refused_and_nothing_of_the_probe_stays(drive: Drive, tmp_path: Path) -> None:
     assert not probe(drive)
     assert keys_of(drive) == []
-    with deaf_server() as url:
+    with changed_server(lambda environ: environ.pop("HTTP_IF_NONE_MATCH", None)) as url:
         spec = bucket_place(S3Endpoint(url, "KEYID", "SECRETKEY"), tmp_path / "deaf-keys").make_spec()
         with pytest.raises(PrimerError, match="overwrote an object that was to be created only where there is none"):
             set_up_drive(spec, Path("/"))
@@ -362,21 +363,39 @@ def test_a_bucket_that_keeps_what_is_deleted_is_told(moto: S3Endpoint, moto_plac
     assert not probe(open_drive(spec, Path("/")))
 
 
+def test_what_is_put_goes_with_its_checksum_for_the_store_to_verify(tmp_path: Path) -> None:
+    sent: list[str | None] = []
+
+    def note(environ: dict[str, Any]) -> None:
+        if environ["REQUEST_METHOD"] == "PUT" and environ["PATH_INFO"].count("/") > 2:
+            sent.append(environ.get("HTTP_X_AMZ_CHECKSUM_SHA256"))
+
+    (tmp_path / "given").write_bytes(b"x" * 6_000_000)
+    with changed_server(note) as url:
+        spec = bucket_place(S3Endpoint(url, "KEYID", "SECRETKEY", count(5_000)), tmp_path / "keys").make_spec()
+        drive = open_drive(spec, Path("/"))
+        drive.create("a", b"some bytes")
+        drive.replace("a", tmp_path / "given")
+    assert sent == [base64.b64encode(hashlib.sha256(body).digest()).decode() for body in (b"some bytes", b"x" * 6_000_000)]
+
+
 @contextmanager
-def deaf_server() -> Iterator[str]:
-    """A server that takes no notice of If-None-Match, as many gateways do."""
+def changed_server(change: Callable[[dict[str, Any]], object]) -> Iterator[str]:
+    """A played server, `change` done to each request before it answers: so it can be deaf to If-None-Match, as many gateways are."""
     whole = DomainDispatcherApplication(create_backend_app)
 
     def app(environ: dict[str, Any], start_response: Any) -> Any:
-        environ.pop("HTTP_IF_NONE_MATCH", None)
+        change(environ)
         return whole(environ, start_response)
 
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture
