@@ -7,7 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from primer_core.drives import DriveSpec, check_spec
-from primer_core.failures import PrimerError, SystemFault
+from primer_core.failures import PrimerError
 from primer_core.stored_states import DriveKind
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.tenants import Tenant
@@ -99,7 +99,7 @@ def _check_moved(settings: Settings, tenant_id: str, kind: DriveKind, old: Drive
     something must stand at the new one."""
     try:
         stands = list(islice(open_drive(old, settings.home).list(), LOOKED_AT))
-    except SystemFault as error:
+    except PrimerError as error:
         if next(made.list(), None) is None:
             raise PrimerError(
                 f"the {kind} drive of tenant {tenant_id!r} cannot be looked at ({error}), and {made.place} is empty; "
