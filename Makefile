@@ -19,7 +19,7 @@ export VENV PYTHON PRIMER_HOME PORT API_PORT
 help:
 	@echo "make demo    read the samples into both indexes and search them"
 	@echo "make ui      Dagster's web UI over what the demo made, at http://127.0.0.1:$(PORT), and the HTTP API on $(API_PORT)"
-	@echo "make test    every test, with a Postgres of its own"
+	@echo "make test    every test, with a Postgres and an S3 server of its own"
 	@echo "make lint    ruff, mypy, import rules"
 	@echo "make clean   remove .venv and caches (not .primer, which holds indexes)"
 
@@ -47,7 +47,7 @@ lint: install
 # OMP_NUM_THREADS: without it every test process starts a torch thread a core and they take turns.
 # PRIMER_HOME is dropped: tests make homes of their own.
 test: install
-	@deploy/setup/system.sh ocr postgres
+	@deploy/setup/system.sh ocr postgres s3
 	@env -u PRIMER_HOME HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 \
 		"$(VENV)/bin/python" -m pytest -n $(WORKERS) --dist loadfile $(ARGS)
 

@@ -23,8 +23,10 @@ from sqlalchemy import insert
 
 from primer_assets.source_feed import FeedSync
 from primer_core import ids
+from primer_core.drives import DriveSpec
 from primer_core.lanes import FastLane
 from primer_core.recipe import ChunkerSpec, EmbeddingSpec, ParserSpec, Recipe
+from primer_core.stored_states import DriveKind
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import VersionState
@@ -90,7 +92,8 @@ class _Source:
 def _make(url: str, count: int) -> None:
     catalog = Catalog(url, SystemClock(), Random(1))
     catalog.database.migrate()
-    catalog.deployments.create(TENANT, 8)
+    catalog.deployments.create(8)
+    catalog.tenants.add(TENANT, {kind: DriveSpec(f"store/{kind}") for kind in DriveKind})
     catalog.deployments.add_version("v1", RECIPE, VersionState.LIVE, 8)
     source = Source(SOURCE, TENANT, "main", "drive", {}, "poll", 60)
     catalog.sources.add(source)

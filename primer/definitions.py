@@ -5,7 +5,7 @@ from typing import Any
 
 import dagster as dg
 
-from primer.workspace import open_catalog
+from primer.workspace import open_catalog, open_drives
 from primer_assets.access_rows import access_rows
 from primer_assets.freshness_report import freshness_report
 from primer_assets.parse_quality import parse_quality
@@ -14,6 +14,7 @@ from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_assets.source_documents import source_documents
 from primer_resources.connectors.registry import Connectors
 from primer_resources.document_store import DocumentStore
+from primer_resources.document_store.drives import TenantDrives
 from primer_resources.settings import load_settings
 from primer_resources.toolkit import Toolkit
 from primer_sensors.access_sensor import access_sensor
@@ -38,6 +39,11 @@ def _store(_context: dg.InitResourceContext) -> DocumentStore:
     return DocumentStore.at_folder(load_settings().home.resolve() / "store")
 
 
+@dg.resource(description="The drives of tenants: where their objects are.", required_resource_keys={"catalog"})
+def _drives(context: dg.InitResourceContext) -> TenantDrives:
+    return open_drives(load_settings(), context.resources.catalog)
+
+
 @dg.resource(description="Parser, chunker, embedder and the two indexes of each index version.")
 def _toolkit(_context: dg.InitResourceContext) -> Any:
     toolkit = Toolkit(load_settings())
@@ -52,6 +58,7 @@ def _resources() -> dict[str, Any]:
         "settings": load_settings(),
         "catalog": _catalog,
         "store": _store,
+        "drives": _drives,
         "toolkit": _toolkit,
         "connectors": Connectors(load_settings().source_folders),
         "plan": dg.ResourceDefinition.none_resource("The plan that a sync applies; none is an ordinary sync."),
@@ -60,7 +67,7 @@ def _resources() -> dict[str, Any]:
 
 
 def build_defs(overrides: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, toolkit, connectors, plan, checkpoint)."""
+    """Fresh Definitions; `overrides` replace resources by key (settings, catalog, store, drives, toolkit, connectors, plan, checkpoint)."""
     return dg.Definitions(
         assets=[source_documents, slow_parsed_elements, *GRID_ASSETS, access_rows, freshness_report, parse_quality],
         asset_checks=[sources_in_step, changes_in_time],

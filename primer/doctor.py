@@ -11,8 +11,10 @@ from pathlib import Path
 from primer.workspace import Workspace
 from primer_core.failures import PrimerError
 from primer_core.freshness import Severity as Late
+from primer_core.stored_states import DriveKind
 from primer_resources.connectors.drive import DriveSettings
 from primer_resources.connectors.registry import kind_of
+from primer_resources.document_store.opening import probe
 from primer_resources.settings import load_settings, unknown_variables
 
 LEAST_FREE_GB = 2
@@ -50,6 +52,7 @@ def diagnose() -> list[Check]:
         _settings,
         _home,
         _catalog,
+        _tenants,
         _model,
         _cache,
         _ocr,
@@ -101,6 +104,26 @@ def _catalog(workspace: Workspace) -> Iterator[Check]:
     yield Check("catalog", Severity.OK, f"{where}, {workspace.settings.buckets} buckets, live index version {version.name}")
 
 
+def _tenants(workspace: Workspace) -> Iterator[Check]:
+    for tenant in workspace.catalog.tenants.all():
+        name = f"tenant {tenant.tenant_id}"
+        if not tenant.active:
+            yield Check(name, Severity.WARNING, "inactive: its sources are not read", f"`primer tenant activate {tenant.tenant_id}`")
+            continue
+        for kind in DriveKind:
+            try:
+                drive = workspace.drives.of(tenant.tenant_id, kind)
+                keeps_deleted = probe(drive)
+            except PrimerError as error:
+                yield Check(name, Severity.ERROR, f"{kind} drive: {error}")
+                continue
+            if keeps_deleted:
+                remedy = "turn versioning off there, or let noncurrent versions expire soon"
+                yield Check(name, Severity.WARNING, f"{kind} drive {drive.place} keeps what is deleted", remedy)
+            else:
+                yield Check(name, Severity.OK, f"{kind} drive {drive.place}")
+
+
 def _model(workspace: Workspace) -> Iterator[Check]:
     from primer_resources.embedder.model import check_model
 
@@ -147,11 +170,13 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
         yield Check("sources", Severity.WARNING, "none", "add one with `primer source add PATH --groups GROUP`")
     health = {each.source_id: each for each in workspace.catalog.pulses.sources(workspace.settings.pulse_limits.stalled)}
     for source in sources:
-        stands = health[source.source_id]
+        stands = health.get(source.source_id)
         root = str(source.settings.get("root", ""))
         if kind_of(source.type, root).settings is DriveSettings and not Path(root).is_dir():
             remedy = f"mount it, or `primer source set {source.source_id} --location FOLDER`"
             yield Check(f"source {source.source_id}", Severity.ERROR, f"its folder {root} is not there", remedy)
+        elif stands is None:
+            yield Check(f"source {source.source_id}", Severity.OK, f"not read: its tenant {source.tenant_id} is inactive")
         elif stands.severity is not Late.OK:
             yield Check(f"source {source.source_id}", _SEVERITIES[stands.severity], f"{stands.health}: {stands.reason}")
         elif source.held_count:

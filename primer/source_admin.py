@@ -10,9 +10,9 @@ from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.sources import POLL, WEBHOOK, Source
 from primer_resources.connectors.access import access_file_beside
-from primer_resources.connectors.credentials import check_reference
 from primer_resources.connectors.drive import DriveSettings
 from primer_resources.connectors.registry import check_source, kind_of
+from primer_resources.credentials import check_reference
 from primer_resources.settings import Settings
 
 DRIVE = "drive"
@@ -47,6 +47,7 @@ def add_source(catalog: Catalog, settings: Settings, wanted: Wanted) -> tuple[So
     tenant_id = wanted.tenant_id or settings.tenant
     if present is not None and present.tenant_id != tenant_id:
         raise PrimerError(f"source name {source_id!r} is taken; choose another one")
+    catalog.tenants.get(tenant_id)
     given = {"max_file_mb": settings.max_file_mb, **wanted.settings}
     seconds = round(settings.poll_interval.total_seconds()) if wanted.poll_interval_s is None else wanted.poll_interval_s
     source = Source(

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib.resources import files
+from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
+from primer.tenant_admin import settle_tenant
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import Database
@@ -17,6 +19,8 @@ from primer_resources.clock import SystemClock
 from primer_resources.directory.base import Directory
 from primer_resources.directory.file import FileDirectory
 from primer_resources.document_store import DocumentStore
+from primer_resources.document_store.drives import TenantDrives
+from primer_resources.document_store.opening import open_drive
 from primer_resources.reader import Reader
 from primer_resources.settings import BUNDLED_MODEL, Settings, load_settings
 from primer_resources.toolkit import Toolkit
@@ -36,6 +40,11 @@ def open_catalog(settings: Settings) -> Catalog:
     return catalog
 
 
+def open_drives(settings: Settings, catalog: Catalog) -> TenantDrives:
+    """The drives of all tenants of a catalog."""
+    return TenantDrives(catalog.tenants.find, SystemClock(), lambda spec: open_drive(spec, settings.home))
+
+
 class Workspace:
     """What the commands work on."""
 
@@ -51,6 +60,11 @@ class Workspace:
     def store(self) -> DocumentStore:
         """The document store."""
         return DocumentStore.at_folder(self.settings.home.resolve() / "store")
+
+    @cached_property
+    def drives(self) -> TenantDrives:
+        """The drives of the tenants."""
+        return open_drives(self.settings, self.catalog)
 
     @cached_property
     def toolkit(self) -> Toolkit:
@@ -98,7 +112,8 @@ class Workspace:
             raise PrimerError(f"PRIMER_HOME = {self.settings.home}: {error.strerror}; choose a folder that can be written") from error
         catalog = Catalog(self.settings.catalog_url, SystemClock(), SystemRandom())
         catalog.database.migrate()
-        catalog.deployments.create(self.settings.tenant, self.settings.buckets)
+        catalog.deployments.create(self.settings.buckets)
+        settle_tenant(catalog, self.settings)
         if not catalog.deployments.versions():
             catalog.deployments.add_version(FIRST_VERSION, recipe, VersionState.LIVE, self.settings.buckets)
         tools = self.toolkit.of(catalog.deployments.live())
@@ -142,6 +157,19 @@ def open_workspace() -> Iterator[Workspace]:
         yield workspace
     finally:
         workspace.close()
+
+
+def drives_elsewhere(settings: Settings) -> list[str]:
+    """The places of drives that `erase` leaves: those that are not below the home."""
+    catalog = Catalog(settings.catalog_url, SystemClock(), SystemRandom())
+    try:
+        catalog.database.require_migrated()
+        specs = [spec for tenant in catalog.tenants.all() for spec in tenant.drives.values()]
+    except PrimerError:
+        return []  # a catalog that cannot be read says of none
+    finally:
+        catalog.close()
+    return sorted(spec.url for spec in specs if spec.is_s3 or Path(spec.url).is_absolute())
 
 
 def erase(settings: Settings) -> None:

@@ -45,6 +45,7 @@ def source_documents(
     with plain_errors():
         owner = context.run.run_id
         source = catalog.sources.get(context.partition_key)
+        catalog.tenants.require_active(source.tenant_id)
         taken = catalog.sources.acquire(source.source_id, owner, settings.lease)
         if taken is None:
             context.log.info(f"source {source.source_id} is being synced by another run; nothing to do")

@@ -6,25 +6,30 @@ threads do not survive a fork.
 
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from fcntl import LOCK_EX, flock
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, TypeVar, cast
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import lancedb
+import obstore
 import pyarrow as pa
 from lancedb.index import Bitmap, BTree, LabelList
 from lancedb.table import Table
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import LocalStore, from_url
 
 from primer_core.failures import PrimerError, SystemFault, Transient
 from primer_core.retry import RetryPolicy, compute_backoff, is_exhausted
 from primer_core.upkeep import TableStats, UpkeepDecision, UpkeepResult, decide_upkeep
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
 
 T = TypeVar("T")
 
@@ -40,6 +45,9 @@ LANCE = "lance error"
 """LanceDB raises a bare RuntimeError for everything that fails in its engine; these are the words that tell what it was."""
 CONFLICTS = ("commit conflict", "too many concurrent writers")
 GONE = "not found"
+UNREACHED = "failed to connect"
+STORE_OPTIONS = ("aws_", "azure_", "google_")
+"""How the names of a store's own options begin; what is left of a table's storage options is for the HTTP client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +98,8 @@ def _figures(table: Table) -> dict[str, Any]:
 class StampedTable:
     """One LanceDB table whose schema metadata says which model's vectors it holds.
 
-    `uri` is a folder or an s3:// prefix (credentials in `storage_options`). `sleep` and `random` space the retries of a commit.
+    `uri` is a folder or an s3:// prefix. `storage_options` are the store's, aws_…, and its HTTP client's, such as allow_http.
+    `sleep` and `random` space the retries of a commit. Raises SystemFault where the store does not answer, or refuses.
     """
 
     def __init__(
@@ -108,11 +117,18 @@ class StampedTable:
         self._indexes = tuple(indexes)
         self._sleep = sleep
         self._random = random or Random()
-        # An interval of zero makes every read follow other processes' commits.
-        options = dict(storage_options) if storage_options else None
-        self._connection = lancedb.connect(uri, read_consistency_interval=timedelta(0), storage_options=options)
+        self._uri = uri
+        self._options = dict(storage_options or {})
+        try:
+            # An interval of zero makes every read follow other processes' commits.
+            self._connection = lancedb.connect(uri, read_consistency_interval=timedelta(0), storage_options=self._options or None)
+        except ValueError as error:
+            if not _says(error, UNREACHED):
+                raise
+            raise SystemFault(
+                f"the tables at {uri} cannot be reached; check the address, the bucket and its credentials: {error}"
+            ) from error
         self._table: Table | None = None
-        self._folder = None if "://" in uri else Path(uri)
 
     def open(self) -> Table | None:
         """The table, or None where it does not exist. Raises PrimerError when it holds another model's vectors."""
@@ -128,27 +144,43 @@ class StampedTable:
         return self._table
 
     def open_or_create(self, schema: pa.Schema) -> Table:
-        """The table, made with `schema` and the stamp where it does not exist. Raises PrimerError when it holds another model's vectors."""
+        """The table, made with `schema` and the stamp where it does not exist. Raises PrimerError when it holds another model's vectors,
+        SystemFault when the store fails."""
         table = self.open()
         if table is not None:
             return table
-        with self._making():
-            table = self.open()  # another lane's writer may have made it meanwhile
-            if table is None:
-                table = self._connection.create_table(self.name, schema=schema.with_metadata({STAMP: self._stamp.encode()}))
-                self._table = table
+        self._make(schema.with_metadata({STAMP: self._stamp.encode()}))
+        table = self.open()
+        if table is None:
+            raise SystemFault(f"table {self.name} was removed while it was made; try again")
         return table
 
-    @contextmanager
-    def _making(self) -> Iterator[None]:
-        """One process at a time makes the table: of two that find none, Lance lets the second write over the first one's."""
-        if self._folder is None:
-            yield
-            return
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / f".{self.name}.making").open("w") as lock:
-            flock(lock, LOCK_EX)
-            yield
+    def _make(self, schema: pa.Schema) -> None:
+        """Puts an empty table in its place, unless another process has put one there meanwhile.
+
+        Of two processes that find no table, LanceDB's own create lets the second write over the first one's, rows included. An empty
+        table is one manifest, which knows no path: it is made apart, and a create-only put gives the place to one of them.
+        """
+        with TemporaryDirectory(prefix="primer-table-") as apart:
+            lancedb.connect(apart).create_table(self.name, schema=schema)
+            folder = Path(apart) / f"{self.name}.lance"
+            # The manifest last: it names the transaction, and whoever sees it sees the table.
+            files = [*folder.glob("_transactions/*"), *folder.glob("_versions/*.manifest")]
+            try:
+                store = self._open_store()
+                for file in files:
+                    obstore.put(store, file.relative_to(apart).as_posix(), file.read_bytes(), mode="create")
+            except AlreadyExistsError:
+                return
+            except BaseError as error:
+                raise SystemFault(f"table {self.name} could not be made: {error}") from error
+
+    def _open_store(self) -> "ObjectStore":
+        if "://" not in self._uri:
+            return LocalStore(self._uri, mkdir=True)
+        config = {key: value for key, value in self._options.items() if key.startswith(STORE_OPTIONS)}
+        client = {key: value for key, value in self._options.items() if key not in config}
+        return from_url(self._uri, config=cast(Any, config), client_options=cast(Any, client))
 
     def _check_stamp(self, table: Table) -> None:
         found = (table.schema.metadata or {}).get(STAMP, b"").decode()

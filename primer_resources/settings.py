@@ -69,6 +69,16 @@ class Settings(BaseSettings):
     """SQLAlchemy URL of the catalog; empty is SQLite in the home. Postgres: postgresql+psycopg://…"""
     tenant: str = "default"
     library: str = "main"
+    intake_url: str = ""
+    """Where `primer init` has the tenant's source bytes kept: s3://BUCKET/PREFIX or a folder; empty is store/intake in the home."""
+    pipeline_url: str = ""
+    """Where it has what the stages make of them kept; empty is store/pipeline in the home."""
+    drive_region: str = ""
+    """Region of the tenant's buckets; empty is us-east-1."""
+    drive_endpoint: str = ""
+    """Address of an S3 store that is not Amazon's."""
+    drive_credentials: str = ""
+    """Where KEY_ID:SECRET of the buckets is: env:NAME or file:/PATH. Empty asks for the machine's own role."""
     buckets: Annotated[int, Field(ge=1, le=256)] = 8
     """Fixed when the deployment is created; checked against the catalog at start."""
 

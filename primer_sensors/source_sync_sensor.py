@@ -18,14 +18,14 @@ from primer_sensors.source_turns import choose_sources
     default_status=dg.DefaultSensorStatus.RUNNING,
     description="Reads every source whose poll interval has passed or for which events wait, the longest waiting first, "
     "PRIMER_SOURCE_RUNS at once. Nothing is launched for a source that a run is on already, and sources that fail or take long have "
-    "half of the places.",
+    "half of the places. Sources of inactive tenants are passed over.",
 )
 def source_sync_sensor(
     context: dg.SensorEvaluationContext, catalog: dg.ResourceParam[Catalog], settings: dg.ResourceParam[Settings]
 ) -> dg.SensorResult | dg.SkipReason:
     """Runs for due sources; the tick's number keeps their run keys apart, since Dagster remembers a run key for ever."""
     now, with_events = catalog.now(), set(catalog.events.due_sources())
-    every = catalog.sources.all()
+    every = catalog.sources.active()
     wait = settings.full_listing_interval, settings.held_delete_wait
     due = [s for s in every if is_due(s, now, *wait) or (s.source_id in with_events and not rests(s, now))]
     busy = set(active_values(context.instance, catalog, SOURCE_TAG, settings.lease))
@@ -36,7 +36,9 @@ def source_sync_sensor(
     wanted = choose_sources(waiting, under_way, now, settings.source_runs)
     if not wanted:
         told = f"{len(due)} sources are due: {len(due) - len(waiting)} being read, {len(waiting)} wait for a place"
-        return dg.SkipReason(told if due else "no source is due")
+        passed_over = sorted({source.tenant_id for source in catalog.sources.all()} & catalog.tenants.inactive())
+        inactive = f"; those of inactive tenants are passed over: {', '.join(passed_over)}" if passed_over else ""
+        return dg.SkipReason((told if due else "no source is due") + inactive)
     missing = [name for name in wanted if name not in known]
     return dg.SensorResult(
         run_requests=[dg.RunRequest(run_key=f"{name}:{tick}", partition_key=name, tags={SOURCE_TAG: name}) for name in wanted],

@@ -4,11 +4,16 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import PostgresServer, postgres_server
+
+if TYPE_CHECKING:
+    from tests.radosgw import RadosGateway
+    from tests.s3_endpoint import S3Endpoint
 
 PROJECT = Path(__file__).parents[1]
 CORPUS = Path(os.environ.get("PRIMER_CORPUS") or PROJECT.parent / "shared" / "corpus")
@@ -86,3 +91,32 @@ def database_url(request: pytest.FixtureRequest) -> str:
     """SQLAlchemy URL of a new empty database: the test runs once on SQLite and once on Postgres."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
+
+
+# The S3 clients and moto take a second to import, which only the tests that ask for them are to pay.
+@pytest.fixture(scope="session")
+def radosgw() -> Iterator["RadosGateway"]:
+    """A real S3 server of this test process, started by the first test that asks. Fails, never skips, when there are no binaries."""
+    from tests.radosgw import radosgw
+
+    with radosgw() as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator["S3Endpoint"]:
+    """A server of this test process that only plays S3: for what asks little of it."""
+    from tests.s3_endpoint import moto_server
+
+    with moto_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(params=["moto", "radosgw"])
+def s3(request: pytest.FixtureRequest) -> "S3Endpoint":
+    """An S3 server with fresh buckets: the test runs once on the played one and once on the real one."""
+    if request.param == "moto":
+        played: S3Endpoint = request.getfixturevalue("moto")
+        return played
+    real: RadosGateway = request.getfixturevalue("radosgw")
+    return real.s3

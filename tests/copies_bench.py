@@ -36,7 +36,7 @@ from primer_resources.index_base import Hit, IndexRow, Scope
 from primer_resources.reader import Reader, SearchResult
 from primer_resources.settings import load_settings
 from primer_resources.toolkit import Tools
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, World, source
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, World, drives_of, source
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import LineExpander
 
@@ -146,7 +146,8 @@ class CopiesBench:
     def make(self) -> None:
         """Bring the schema up and add the sources."""
         self.catalog.database.migrate()
-        self.catalog.deployments.create(TENANT, len(BUCKETS))
+        self.catalog.deployments.create(len(BUCKETS))
+        self.catalog.tenants.add(TENANT, drives_of(TENANT))
         for number, version in enumerate(self.versions):
             state = VersionState.BUILDING if number else VersionState.LIVE
             self.catalog.deployments.add_version(version, RECIPE, state, len(BUCKETS))

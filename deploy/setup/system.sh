@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Debian packages that pip cannot bring. Installs those that are missing; does and says nothing when all are there.
-# usage: deploy/setup/system.sh python|ocr|postgres...     (VENV and PYTHON as in the Makefile)
+# usage: deploy/setup/system.sh python|ocr|postgres|s3...     (VENV and PYTHON as in the Makefile)
 set -euo pipefail
 
 venv=${VENV:-.venv}
 python=${PYTHON:-python3.11}
 missing=()
+# Services that these packages start by themselves, which nothing here uses.
+services=()
 
 need_python() {
     "$venv/bin/python" -c '' 2>/dev/null && return
@@ -28,13 +30,26 @@ need_ocr() {
 
 need_postgres() {
     # The tests start servers of their own, so only the binaries matter: Debian keeps them off the PATH.
-    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null || missing+=("postgresql")
+    compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null && return
+    missing+=("postgresql")
+    services+=("postgresql.service")
+}
+
+need_s3() {
+    # Ceph's object gateway and what it stands on. The tests start a cluster of their own; no manager, no monitor of disks.
+    local program
+    for program in ceph-mon ceph-osd radosgw radosgw-admin; do
+        command -v "$program" >/dev/null && continue
+        missing+=("ceph-mon" "ceph-osd" "radosgw" "ceph-common")
+        services+=("ceph-crash.service" "smartmontools.service")
+        return
+    done
 }
 
 for what in "$@"; do
     case $what in
-        python | ocr | postgres) "need_$what" ;;
-        *) echo "system.sh: unknown requirement '$what'; use python, ocr or postgres" >&2 && exit 2 ;;
+        python | ocr | postgres | s3) "need_$what" ;;
+        *) echo "system.sh: unknown requirement '$what'; use python, ocr, postgres or s3" >&2 && exit 2 ;;
     esac
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
@@ -52,6 +67,14 @@ elif [ "$(id -u)" != 0 ]; then
     as_root=(sudo)
 fi
 
+unwanted=()
+if command -v systemctl >/dev/null; then
+    for service in "${services[@]}"; do
+        # One that is on already is somebody's, and stays.
+        systemctl is-enabled --quiet "$service" 2>/dev/null || unwanted+=("$service")
+    done
+fi
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 # Another apt at work (a fresh machine's unattended upgrades) is waited for, not failed on.
@@ -61,4 +84,9 @@ if ! { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "${m
     tail -n 30 "$log" >&2
     echo "Could not install ${missing[*]} (apt-get's own words are above). By hand: $by_hand" >&2
     exit 1
+fi
+
+# It fails where systemd is installed and does not run; nothing was started there.
+if [ ${#unwanted[@]} -gt 0 ]; then
+    "${as_root[@]}" systemctl disable --now "${unwanted[@]}" >/dev/null 2>&1 || :
 fi

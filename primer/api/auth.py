@@ -12,7 +12,7 @@ from primer_core.failures import PrimerError
 from primer_core.signatures import is_signed, is_signed_by_host, read_header
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.tokens import ApiToken, Role
-from primer_resources.connectors.credentials import read_secret
+from primer_resources.credentials import read_secret
 
 BEARER = HTTPBearer(auto_error=False, description="A token made by `primer token add NAME --role ROLE`.")
 SIGNATURE = "x-primer-signature"
@@ -30,6 +30,7 @@ def holder(least: Role) -> Callable[..., ApiToken]:
         limit_rate(context, "token", token.token_id)
         if not token.role.may(least):
             raise HTTPException(403, f"a token of role {token.role} may not do this; it needs {least}")
+        check_active(context, token.tenant_id)
         return token
 
     return check
@@ -40,6 +41,12 @@ Connecting = Annotated[ApiToken, Depends(holder(Role.CONNECTOR))]
 Operator = Annotated[ApiToken, Depends(holder(Role.OPERATOR))]
 
 
+def check_active(context: Context, tenant_id: str) -> None:
+    """Answer 403 for a tenant that is inactive, to somebody who has shown that he is of it."""
+    if not context.catalog.tenants.is_active(tenant_id):
+        raise HTTPException(403, f"tenant {tenant_id} is inactive; ask whoever runs Primer to activate it")
+
+
 def limit_rate(context: Context, kind: str, who: str) -> None:
     """Count a request of somebody who is known; answers 429 over the limit."""
     wait = seconds_to_wait(context.limiter, context.settings.api_requests_per_minute, kind, who)
@@ -48,7 +55,8 @@ def limit_rate(context: Context, kind: str, who: str) -> None:
 
 
 def signed_sources(context: Context, header: str | None, body: bytes, source_ids: set[str]) -> dict[str, Source]:
-    """Which of the sources have signed the body, by name. Answers 401 where none has."""
+    """Which of the sources have signed the body, by name. Answers 401 where none has, 403 where the
+    tenants of those that have are inactive."""
     try:
         at, signatures = read_header(header or "", context.catalog.now())
     except ValueError as error:
@@ -62,16 +70,21 @@ def signed_sources(context: Context, header: str | None, body: bytes, source_ids
             signed[source_id] = source
     if not signed:
         raise HTTPException(401, NOT_SIGNED)
-    return signed
+    inactive = context.catalog.tenants.inactive()
+    active = {source_id: source for source_id, source in signed.items() if source.tenant_id not in inactive}
+    if not active:
+        check_active(context, min(source.tenant_id for source in signed.values()))
+    return active
 
 
 def webhook_source(context: Context, source_id: str, headers: Mapping[str, str], body: bytes) -> Source:
-    """The source whose own service signed a webhook. Answers 401 where it did not."""
+    """The source whose own service signed a webhook. Answers 401 where it did not, 403 where its tenant is inactive."""
     source, secret = _secret(context, source_id)
     is_right = is_signed_by_host(secret or "", headers, body)
     if source is None or secret is None or not is_right:
         raise HTTPException(401, NOT_SIGNED)
     limit_rate(context, "source", source_id)
+    check_active(context, source.tenant_id)
     return source
 
 

@@ -28,7 +28,7 @@ _ANY_JSON: dict[str, Any] = {"requestBody": {"required": True, "content": {"appl
     "/internal/events",
     status_code=202,
     response_model=EventsOut,
-    responses={**problems(401), 422: {"model": EventsRefused}},
+    responses={**problems(401, 403), 422: {"model": EventsRefused}},
     openapi_extra=_SCHEMA,
 )
 async def receive_events(
@@ -85,7 +85,7 @@ def first_error(error: ValidationError) -> str:
     return f"{place}: {first['msg']}" if place else str(first["msg"])
 
 
-@router.post("/v1/sources/{source_id}/webhook", status_code=202, responses=problems(401, 422), openapi_extra=_ANY_JSON)
+@router.post("/v1/sources/{source_id}/webhook", status_code=202, responses=problems(401, 403, 422), openapi_extra=_ANY_JSON)
 async def receive_webhook(
     context: InContext, request: Request, body: RawBody, source_id: Annotated[str, Path(pattern=SOURCE_ID)]
 ) -> WebhookOut:

@@ -67,6 +67,7 @@ def add_token(
 ) -> None:
     """Make a token. It is shown once: only a hash of it is kept."""
     with open_workspace() as workspace:
+        workspace.catalog.tenants.get(workspace.settings.tenant)
         made = workspace.catalog.tokens.add(workspace.settings.tenant, name, role)
     if json:
         print_json({"name": name, "role": role, "token": made})

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import access, api, deletes, documents, events, operations, plans, reviews, sources, syncs
+from primer.cli import access, api, deletes, documents, events, operations, plans, reviews, sources, syncs, tenants
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 app.command()(operations.init)
 app.command()(operations.doctor)
+app.add_typer(tenants.app, name="tenant")
 app.add_typer(sources.app, name="source")
 app.command()(plans.plan)
 app.command()(syncs.sync)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from primer.cli.output import DIFFERENCE_EXIT, JsonOption, out, print_json, print_table
-from primer.workspace import erase, open_workspace
+from primer.cli.output import DIFFERENCE_EXIT, JsonOption, err, out, print_json, print_table
+from primer.workspace import drives_elsewhere, erase, open_workspace
 from primer_core.failures import NEXT_ACTION, PrimerError, Reason
 from primer_core.stages import FETCH
 from primer_resources.catalog.lookup import DeadLetter
@@ -115,5 +115,8 @@ def reset(yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = Fals
     settings = load_settings()
     if not yes:
         typer.confirm(f"Remove catalog, indexes, store and run history of {settings.home.resolve()}?", abort=True)
+    elsewhere = drives_elsewhere(settings)
     erase(settings)
+    for place in elsewhere:
+        err.print(f"note: what is on drive {place} stays; remove it there", markup=False)
     out.print(f"all that Primer kept in {settings.home} is gone; `primer init` makes a new deployment")

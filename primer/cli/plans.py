@@ -36,6 +36,7 @@ def _make(workspace: Workspace, name: str) -> SyncPlan:
     from primer_resources.parser.ocr_pages import count_ocr_pages
 
     source, settings = workspace.catalog.sources.get(name), workspace.settings
+    workspace.catalog.tenants.require_active(source.tenant_id)
     planner = Planner(workspace.catalog, workspace.store, workspace.toolkit.expander, settings)
     with closing(Connectors(settings.source_folders).open(source)) as connector:
         return planner.plan(source, connector, lambda path, title: count_ocr_pages(workspace.toolkit.pool, path, title))

@@ -14,6 +14,7 @@ from primer_assets.plan_applying import check_fits
 from primer_assets.plan_file import read_plan
 from primer_core.failures import PrimerError
 from primer_core.sync_plan import SyncPlan
+from primer_resources.catalog.catalog import Catalog
 from primer_resources.scratch import remove_all
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ def _sync(workspace: Workspace, source: str | None, plan: SyncPlan | None) -> "l
     from primer.syncing import Syncing
 
     catalog = workspace.catalog
-    names = [catalog.sources.get(source).source_id] if source else [each.source_id for each in catalog.sources.all()]
-    if not names and not catalog.jobs.unfinished():
+    names = _names(catalog, source)
+    if not catalog.sources.all() and not catalog.jobs.unfinished():
         raise PrimerError("there is no source yet; add one with `primer source add PATH --groups GROUP`")
     workspace.toolkit.of(catalog.deployments.live())
     workspace.add_partitions()
@@ -59,6 +60,19 @@ def _sync(workspace: Workspace, source: str | None, plan: SyncPlan | None) -> "l
         overrides["plan"] = plan
     with show_progress() as on_progress:
         return Syncing(catalog, workspace.settings, Materialiser(workspace.instance, overrides), on_progress).run(names)
+
+
+def _names(catalog: Catalog, source: str | None) -> list[str]:
+    """The sources to read. Raises PrimerError for one that is named and whose tenant is inactive; otherwise such are passed over."""
+    if source:
+        found = catalog.sources.get(source)
+        catalog.tenants.require_active(found.tenant_id)
+        return [found.source_id]
+    names = [each.source_id for each in catalog.sources.active()]
+    for each in catalog.sources.all():
+        if each.source_id not in names:
+            err.print(f"note: source {each.source_id} is not read: its tenant {each.tenant_id} is inactive", markup=False)
+    return names
 
 
 def _give_back(workspace: Workspace) -> None:

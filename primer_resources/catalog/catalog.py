@@ -25,6 +25,7 @@ from primer_resources.catalog.plan_figures import PlanFigures
 from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
+from primer_resources.catalog.tenants import Tenants
 from primer_resources.catalog.tokens import Tokens
 from primer_resources.clock import Clock
 
@@ -35,6 +36,7 @@ class Catalog:
     def __init__(self, url: str, clock: Clock, random: Random, policy: RetryPolicy | None = None) -> None:
         self.database = self._open(url, clock)
         self.deployments = Deployments(self.database)
+        self.tenants = Tenants(self.database)
         self.sources = Sources(self.database)
         self.acls = Acls(self.database)
         self.access = AccessLookup(self.database)

@@ -1,4 +1,4 @@
-"""Deployment facts, tenants, index versions and aliases."""
+"""Deployment facts, index versions and aliases."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from primer_core.buckets import bucket_names
 from primer_core.failures import PrimerError
 from primer_core.recipe import Recipe
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.schema import accounts, aliases, deployment, index_versions, lanes
+from primer_resources.catalog.schema import aliases, deployment, index_versions, lanes
 from primer_resources.catalog.upsert import insert_if_absent
 
 LIVE_ALIAS = "live"
@@ -44,12 +44,11 @@ class Deployments:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def create(self, tenant_id: str, buckets: int) -> None:
-        """Record the tenant, the number of buckets and an identity, once. Raises PrimerError where the catalog holds another number."""
+    def create(self, buckets: int) -> None:
+        """Record the number of buckets and an identity, once. Raises PrimerError where the catalog holds another number."""
         with self._db.begin() as connection:
             connection.execute(insert_if_absent(self._db, deployment), {"key": _BUCKETS, "value": str(buckets)})
             connection.execute(insert_if_absent(self._db, deployment), {"key": _IDENTITY, "value": uuid4().hex})
-            connection.execute(insert_if_absent(self._db, accounts), {"tenant_id": tenant_id, "active": True})
         self.require_buckets(buckets)
 
     def require_buckets(self, buckets: int) -> None:

@@ -133,9 +133,9 @@ class Pulses:
         return Pulse(now, index_version, window, freshness, spreads, queue, lanes, self.sources(limits.stalled))
 
     def sources(self, limits: StallLimits) -> tuple[SourceHealth, ...]:
-        """How every source stands, by name."""
+        """How every source of an active tenant stands, by name: nobody reads the others."""
         now = self._db.now()
-        return tuple(judge_source(facts_of(source, now), limits, now) for source in self._sources.all())
+        return tuple(judge_source(facts_of(source, now), limits, now) for source in self._sources.active())
 
     def _freshness(self, index_version: str, since: datetime) -> tuple[tuple[Freshness, ...], dict[Lane, Spread]]:
         rows: dict[tuple[str, Lane], array[float]] = defaultdict(lambda: array("d"))

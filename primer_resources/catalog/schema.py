@@ -68,6 +68,18 @@ accounts = Table(
     Column("active", Boolean, nullable=False),
 )
 
+drives = Table(
+    "drives",
+    metadata,
+    Column("tenant_id", ForeignKey("accounts.tenant_id"), primary_key=True),
+    Column("kind", String, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("region", String, nullable=False, server_default=""),
+    Column("endpoint", Text, nullable=False, server_default=""),
+    Column("credentials_ref", String),
+)
+"""Where a tenant's objects are: `kind` is intake or pipeline, the rest as in primer_core/drives.py."""
+
 sources = Table(
     "sources",
     metadata,

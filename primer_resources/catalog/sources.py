@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Row, case, false, literal, or_, select, updat
 
 from primer_core.failures import LeaseLost, PrimerError
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.schema import sources
+from primer_resources.catalog.schema import accounts, sources
 from primer_resources.catalog.upsert import insert_or_update
 
 POLL, WEBHOOK = "poll", "webhook"
@@ -159,6 +159,12 @@ class Sources:
         with self._db.read() as connection:
             rows = connection.execute(select(*_COLUMNS).where(sources.c.removed_at.is_(None)).order_by(sources.c.source_id)).all()
         return [_source(row) for row in rows]
+
+    def active(self) -> list[Source]:
+        """The sources that are read: those that are not removed and whose tenant is active, by name."""
+        statement = select(*_COLUMNS).join(accounts).where(sources.c.removed_at.is_(None), accounts.c.active)
+        with self._db.read() as connection:
+            return [_source(row) for row in connection.execute(statement.order_by(sources.c.source_id))]
 
     def remove(self, source_id: str) -> None:
         """Mark a source as removed; its documents are tombstoned by the caller."""

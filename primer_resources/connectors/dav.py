@@ -14,12 +14,12 @@ from pydantic import Field
 from primer_core.failures import DocumentFault, PrimerError, Reason, Transient
 from primer_resources.connectors.access import load_rules_file
 from primer_resources.connectors.base import Cursor, Fetched, ListedItem
-from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.dav_client import DavClient
 from primer_resources.connectors.dav_walk import DavListing
 from primer_resources.connectors.dav_xml import Resource
 from primer_resources.connectors.kind import SourceSettings
 from primer_resources.connectors.service import Refused
+from primer_resources.credentials import Address
 from primer_resources.settings import Duration
 
 _GONE = (404, 410)

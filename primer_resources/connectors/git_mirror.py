@@ -13,7 +13,7 @@ from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from primer_core.failures import PrimerError, SystemFault, Transient
-from primer_resources.connectors.credentials import read_secret
+from primer_resources.credentials import read_secret
 
 MOST_PACKS = 50
 """Each fetch adds a pack, and a look-up asks all of them; above this they become one."""

@@ -18,13 +18,13 @@ from primer_core.source_time import parse_time
 from primer_core.time_cursor import TimeCursor
 from primer_resources.connectors.access import load_rules_file
 from primer_resources.connectors.base import ChangePage, Cursor, CursorExpired, Fetched, ListedItem
-from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.kind import SourceSettings
 from primer_resources.connectors.mediawiki_api import MediaWikiApi
 from primer_resources.connectors.mediawiki_feed import LATE, FeedPlace, moved_since, read_changes
 from primer_resources.connectors.mediawiki_pages import MediaWikiListing, Pages, parse
 from primer_resources.connectors.private_copy import write_copy
 from primer_resources.connectors.service import Refused
+from primer_resources.credentials import Address
 from primer_resources.settings import Duration
 
 MOST_TITLE_BYTES = 511

@@ -7,36 +7,29 @@ notifications are decoded as webhooks.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import quote
 
 import obstore
-from obstore.exceptions import BaseError, InvalidPathError, PermissionDeniedError, UnauthenticatedError
-from obstore.store import S3Store
+from obstore.exceptions import BaseError, InvalidPathError, PermissionDeniedError
 from pydantic import Field
 
 from primer_core.failures import DocumentFault, PrimerError, Reason, SystemFault, Transient
 from primer_core.source_time import to_ns
 from primer_resources.connectors.access import AccessRules, load_rules_file
 from primer_resources.connectors.base import Change, Cursor, Decoded, Fetched, ListedItem
-from primer_resources.connectors.credentials import Address, read_secret
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
 from primer_resources.connectors.object_events import ObjectEvent, read_events
+from primer_resources.credentials import Address, read_secret
+from primer_resources.s3 import LIST_PAGE, NO_BUCKET, first_line, is_refused, open_bucket, read_keys
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
     from obstore.store import ObjectStore
 
-_REFUSED = ("403 Forbidden", "401 Unauthorized", "ExpiredToken")
-LIST_PAGE = 1000
-"""Keys that S3 gives a page."""
 READ_BYTES = 1 << 20
-RETRIES = 4
-RETRY_TIME = timedelta(seconds=60)
-"""How long one request to a busy store (503, connection lost) is tried again; obstore spaces the tries by itself."""
 
 
 class ObjectStoreSettings(SourceSettings):
@@ -64,23 +57,8 @@ class ObjectStoreSettings(SourceSettings):
 
 def open_s3(settings: ObjectStoreSettings, secret: str | None) -> "ObjectStore":
     """The bucket at its prefix. Raises PrimerError for a secret that is no pair of keys; the text does not show it."""
-    keys: dict[str, str] = {}
-    if secret is not None:
-        parts = secret.split(":", 2)
-        if len(parts) < 2 or not all(parts):
-            raise PrimerError(f"the credentials of {settings.url} are no ACCESS_KEY_ID:SECRET_ACCESS_KEY; write them like that")
-        keys = dict(zip(("access_key_id", "secret_access_key", "session_token"), parts, strict=False))
-    if settings.endpoint:
-        keys["endpoint"] = settings.endpoint
-    return S3Store(
-        settings.bucket,
-        prefix=settings.prefix or None,
-        region=settings.region,
-        skip_signature=settings.anonymous,
-        client_options={"allow_http": settings.endpoint.startswith("http://")},
-        retry_config={"max_retries": RETRIES, "retry_timeout": RETRY_TIME},
-        **keys,  # type: ignore[arg-type] # a TypedDict of many more keys
-    )
+    keys = read_keys(secret, settings.url)
+    return open_bucket(settings.bucket, settings.prefix, settings.region, settings.endpoint, keys, settings.anonymous)
 
 
 class ObjectStoreConnector:
@@ -122,7 +100,7 @@ class ObjectStoreConnector:
         except ValueError:
             return None  # No key that a listing could show: an empty part, "..", a control character.
         except BaseError as error:
-            if _is_refused(error):
+            if is_refused(error):
                 self._check_bucket(path)
                 raise Transient(f"{path} may not be looked at; grant s3:GetObject on it") from error
             raise self.fault(error) from error
@@ -148,11 +126,11 @@ class ObjectStoreConnector:
             raise DocumentFault(Reason.UNREADABLE, f"{item.path} may not be read; grant s3:GetObject on it") from error
         except BaseError as error:
             target.unlink(missing_ok=True)
-            raise Transient(f"reading {item.path} failed: {_first_line(error)}") from error
+            raise Transient(f"reading {item.path} failed: {first_line(error)}") from error
         if size != meta["size"]:
             target.unlink(missing_ok=True)
             raise Transient(f"{item.path} broke off after {size} of {meta['size']} bytes")
-        return Fetched(content_hash, size, _fingerprint(meta), to_ns(meta["last_modified"]))
+        return Fetched(content_hash, size, _fingerprint(meta), _modified_ns(meta))
 
     def decode(self, headers: Mapping[str, str], body: bytes) -> Decoded:
         """The objects that an event notification of S3 tells of (see object_events)."""
@@ -187,7 +165,7 @@ class ObjectStoreConnector:
         """An object as an item."""
         key = meta["path"]
         where = "/".join(part for part in (self.settings.bucket, self.settings.prefix, key) if part)
-        modified = to_ns(meta["last_modified"])
+        modified = _modified_ns(meta)
         return ListedItem(
             path=key,
             native_path=key,
@@ -204,20 +182,20 @@ class ObjectStoreConnector:
     def fault(self, error: BaseError) -> PrimerError:
         """What it means that the store did not answer a request about the bucket."""
         url = self.settings.url
-        if _is_refused(error):
+        if is_refused(error):
             return PrimerError(f"{url} refused the credentials ({self.credentials}); renew them, and grant s3:ListBucket and s3:GetObject")
         if isinstance(error, InvalidPathError):
-            return SystemFault(f"{url} cannot be listed past one of its keys ({_first_line(error)}); rename that object, or narrow `url`")
-        if "NoSuchBucket" in str(error):
+            return SystemFault(f"{url} cannot be listed past one of its keys ({first_line(error)}); rename that object, or narrow `url`")
+        if NO_BUCKET in str(error):
             return SystemFault(f"{url}: there is no such bucket; correct `url` in the source's settings")
-        return Transient(f"{url} does not answer: {_first_line(error)}")
+        return Transient(f"{url} does not answer: {first_line(error)}")
 
     def _head(self, path: str) -> "ObjectMeta":
         """What the store says of an object; where it refuses, once more with credentials read anew."""
         try:
             return obstore.head(self.store, path)
         except BaseError as error:
-            if not (_is_refused(error) and self.renew()):
+            if not (is_refused(error) and self.renew()):
                 raise
         return obstore.head(self.store, path)
 
@@ -260,18 +238,13 @@ class ObjectStoreConnector:
         return path, f"{event.key} stands for a folder" if not path or path.endswith("/") else ""
 
 
+def _modified_ns(meta: "ObjectMeta") -> int:
+    """When the object was written, to the second: some stores list milliseconds, and the header of an answer never has them."""
+    return to_ns(meta["last_modified"].replace(microsecond=0))
+
+
 def _fingerprint(meta: "ObjectMeta") -> str:
-    return f"{meta['e_tag'] or ''}:{meta['size']}:{to_ns(meta['last_modified'])}"
-
-
-def _is_refused(error: BaseError) -> bool:
-    """Whether the store does not take the credentials. A listing reports it as a general error that spells out the answer."""
-    told = str(error)
-    return isinstance(error, (PermissionDeniedError, UnauthenticatedError)) or any(mark in told for mark in _REFUSED)
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    return f"{meta['e_tag'] or ''}:{meta['size']}:{_modified_ns(meta)}"
 
 
 class ObjectListing:
@@ -322,7 +295,7 @@ class ObjectListing:
                     self._add_folders(item.path)
                     yield item
         except BaseError as error:
-            self._problems = (f"the listing broke off after {count} objects: {_first_line(error)}",)
+            self._problems = (f"the listing broke off after {count} objects: {first_line(error)}",)
             return
         self._problems = ()
 
@@ -344,7 +317,7 @@ class ObjectListing:
         try:
             first = next(stream, None)
         except BaseError as error:
-            if not (_is_refused(error) and connector.renew()):
+            if not (is_refused(error) and connector.renew()):
                 raise connector.fault(error) from error
             stream = iter(obstore.list(connector.store, chunk_size=LIST_PAGE))
             try:

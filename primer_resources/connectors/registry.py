@@ -9,7 +9,6 @@ from typing import Any
 from primer_core.failures import PrimerError
 from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import Connector
-from primer_resources.connectors.credentials import check_reference
 from primer_resources.connectors.dav import DavConnector, DavSettings
 from primer_resources.connectors.drive import DriveConnector, DriveSettings
 from primer_resources.connectors.kind import SourceSettings, load_source_settings
@@ -17,6 +16,7 @@ from primer_resources.connectors.mediawiki import MediaWikiConnector, MediaWikiS
 from primer_resources.connectors.object_store import ObjectStoreConnector, ObjectStoreSettings
 from primer_resources.connectors.tickets import TicketsConnector, TicketsSettings
 from primer_resources.connectors.wiki import WikiConnector, WikiSettings
+from primer_resources.credentials import check_reference
 
 
 @dataclass(frozen=True, slots=True)

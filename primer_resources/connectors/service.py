@@ -23,8 +23,8 @@ import httpx2
 from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_attempt
 
 from primer_core.failures import Deferred, PrimerError, SystemFault, Transient
-from primer_resources.connectors.credentials import read_secret
 from primer_resources.connectors.http_auth import BearerAuth
+from primer_resources.credentials import read_secret
 
 TRIES = 4
 PAUSE_S = 0.5

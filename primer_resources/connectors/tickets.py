@@ -24,13 +24,13 @@ from primer_core.source_time import EPOCH, check_aware, to_ns
 from primer_core.stages import Operation
 from primer_core.time_cursor import SETTLED, TimeCursor
 from primer_resources.connectors.base import Access, Change, ChangePage, Cursor, CursorExpired, Decoded, Fetched, ListedItem
-from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_walk import NOT_READ_TO_THE_END
 from primer_resources.connectors.kind import SourceSettings
 from primer_resources.connectors.private_copy import write_copy
 from primer_resources.connectors.rest import Answer, RestClient
 from primer_resources.connectors.service import Refused
 from primer_resources.connectors.ticket_page import Comment, Ticket, render_ticket
+from primer_resources.credentials import Address
 from primer_resources.settings import Duration
 
 MOST_PASSES = 5

@@ -17,12 +17,12 @@ from primer_core.failures import PrimerError, SystemFault, Transient
 from primer_core.stages import Operation
 from primer_resources.connectors.access import AccessRules, load_rules_file
 from primer_resources.connectors.base import Change, ChangePage, Cursor, CursorExpired, Decoded, Fetched, ListedItem
-from primer_resources.connectors.credentials import Address
 from primer_resources.connectors.drive_names import show_name
 from primer_resources.connectors.git_mirror import GitMirror
 from primer_resources.connectors.kind import Names, SourceSettings
 from primer_resources.connectors.private_copy import write_copy
 from primer_resources.connectors.wiki_pages import Place, WikiListing, WikiPages
+from primer_resources.credentials import Address
 
 PAGE_CHANGES = 100
 """Changed pages a piece of the feed: what a crash may read again."""

@@ -57,7 +57,7 @@ class TestObjectStore(ConnectorSuite):
     @pytest.fixture
     def source(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketBench]:
         monkeypatch.setattr("primer_resources.connectors.object_store.LIST_PAGE", 2)
-        monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
+        monkeypatch.setattr("primer_resources.s3.RETRIES", 0)
         with s3_server() as bucket:
             yield BucketBench(bucket, tmp_path)
 

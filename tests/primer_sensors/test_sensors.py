@@ -16,6 +16,7 @@ from primer_sensors.index_sweep_sensor import index_sweep_sensor
 from primer_sensors.runs import RANGE_END, RANGE_START, SOURCE_TAG, active_values
 from primer_sensors.source_sync_sensor import source_sync_sensor
 from tests.deployment import Deployment
+from tests.primer_resources.catalog.world import drives_of
 from tests.sensor_ticks import start_run, tick, waiting_document
 
 LEASE = timedelta(seconds=90)
@@ -37,6 +38,20 @@ def test_a_source_just_synced_is_not_due(docs: Deployment) -> None:
     assert taken is not None
     catalog.sources.finish("docs", taken[1], catalog.now(), None)
     assert isinstance(tick(source_sync_sensor, docs.workspace), dg.SkipReason)
+
+
+def test_sources_of_an_inactive_tenant_are_passed_over_with_a_reason(docs: Deployment) -> None:
+    made, tenants = docs.workspace, docs.workspace.catalog.tenants
+    tenants.add("rival", drives_of("rival"))
+    made.catalog.sources.add(replace(made.catalog.sources.get("docs"), source_id="rivals", tenant_id="rival"))
+    tenants.set_active("rival", False)
+    assert [request.partition_key for request in tick(source_sync_sensor, made).run_requests] == ["docs"]
+    tenants.set_active(made.settings.tenant, False)
+    skipped = tick(source_sync_sensor, made)
+    assert skipped.skip_message == "no source is due; those of inactive tenants are passed over: default, rival"
+    assert "tenant 'default' is inactive" in (docs.sync().error or ""), "nor is one read that somebody launches in the UI"
+    tenants.set_active("rival", True)
+    assert [request.partition_key for request in tick(source_sync_sensor, made).run_requests] == ["rivals"]
 
 
 def test_one_source_that_hangs_slows_none_of_twenty_and_those_that_wait_are_not_stalled(docs: Deployment) -> None:

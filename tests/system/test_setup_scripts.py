@@ -14,6 +14,7 @@ from tests.conftest import PROJECT
 
 SETUP = Path("deploy/setup")
 TOOLS = ("bash", "cat", "dirname", "env", "flock", "grep", "mkdir", "mktemp", "rm", "sha256sum", "tail")
+CEPH = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin")
 DEBIANS_PYTHON = "3.11.2"
 """Of Debian 12, the system that the README names."""
 
@@ -80,10 +81,33 @@ def test_a_missing_ocr_language_alone_is_installed(checkout: Path, machine: Mach
 
 def test_a_machine_that_has_everything_asks_apt_for_nothing(checkout: Path, machine: Machine) -> None:
     machine.program("tesseract", "echo eng; echo osd", logs=False)
-    machine.program("initdb", logs=False)
-    machine.program("python3.11", logs=False)
-    result = machine.run(checkout, "system.sh", "python", "ocr", "postgres")
+    for name in ("initdb", "python3.11", *CEPH):
+        machine.program(name, logs=False)
+    result = machine.run(checkout, "system.sh", "python", "ocr", "postgres", "s3")
     assert (result.returncode, result.stdout, result.stderr, machine.calls()) == (0, "", "", [])
+
+
+@pytest.mark.parametrize("gone", CEPH)
+def test_an_s3_server_is_installed_where_a_part_of_it_is_missing(checkout: Path, machine: Machine, gone: str) -> None:
+    machine.program("id", "echo 0", logs=False)
+    machine.program("apt-get")
+    for name in CEPH:
+        if name != gone:
+            machine.program(name, logs=False)
+    assert machine.run(checkout, "system.sh", "s3").returncode == 0
+    assert machine.calls()[-1].endswith(" ceph-mon ceph-osd radosgw ceph-common")
+
+
+def test_services_that_came_with_the_packages_are_switched_off_and_those_that_were_on_stay(checkout: Path, machine: Machine) -> None:
+    machine.program("id", "echo 1000", logs=False)
+    machine.program("sudo", '"$@"', logs=False)
+    machine.program("apt-get")
+    on_before = 'if [ "$1" = is-enabled ]; then [ "$3" = smartmontools.service ]; exit; fi'
+    machine.program("systemctl", f'{on_before}\necho "off ${{*:3}}" >>"{machine.log}"; exit 1', logs=False)
+    result = machine.run(checkout, "system.sh", "s3")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert machine.calls()[-1] == "off ceph-crash.service"
+    assert len(machine.calls()) == 3
 
 
 def test_sudo_is_used_by_somebody_who_is_not_root(checkout: Path, machine: Machine) -> None:

@@ -10,7 +10,7 @@ import pytest
 from primer_core.ids import doc_id as doc_id_of
 from primer_core.stages import Operation
 from tests.primer.api.conftest import SECRET, Api
-from tests.primer_resources.catalog.world import LEASE, SOURCE, source
+from tests.primer_resources.catalog.world import LEASE, SOURCE, TENANT, source
 
 DOC = doc_id_of(SOURCE, "a.md")
 
@@ -34,6 +34,17 @@ def test_a_batch_that_is_not_signed_now_by_its_source_is_refused(api: Api, away:
     assert api.send(api.event(), secret="another" if away == 0 else SECRET, at=at).status_code == 401
     assert api.client.post("/internal/events", json={"events": [api.event()]}).status_code == 401
     assert api.send(api.event(source_id="unknown")).status_code == 401
+    assert api.waiting() == []
+
+
+def test_events_of_an_inactive_tenant_are_refused_to_those_who_signed_them(api: Api) -> None:
+    api.world.catalog.tenants.set_active(TENANT, False)
+    body = json.dumps({"zen": "…"}).encode()
+    signature = "sha256=" + hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
+    headers = {"X-GitHub-Event": "ping", "X-Hub-Signature-256": signature}
+    for answer in (api.send(api.event()), api.client.post(f"/v1/sources/{SOURCE}/webhook", content=body, headers=headers)):
+        assert (answer.status_code, answer.json()["detail"].partition(";")[0]) == (403, "tenant acme is inactive")
+    assert api.send(api.event(), secret="another").status_code == 401
     assert api.waiting() == []
 
 

@@ -11,7 +11,7 @@ from primer_core.stages import FETCH, PARSE, Operation
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.tokens import Role
 from tests.primer.api.conftest import Api
-from tests.primer_resources.catalog.world import LEASE, SOURCE, TENANT, VERSION, source
+from tests.primer_resources.catalog.world import LEASE, SOURCE, TENANT, VERSION, drives_of, source
 
 DOC = doc_id_of(SOURCE, "a.md")
 ROUTES = [
@@ -151,7 +151,7 @@ def test_a_dead_letter_is_put_back(api: Api) -> None:
 
 def test_what_is_of_another_tenant_is_not_there(api: Api) -> None:
     catalog = api.world.catalog
-    catalog.deployments.create("rival", 4)
+    catalog.tenants.add("rival", drives_of("rival"))
     catalog.sources.add(source("rivals", tenant_id="rival", settings={"root": "/rivals"}))
     api.add_document(DOC, "a.md", "rivals")
     assert api.request("POST", "/v1/sources/rivals/sync", json={}).status_code == 404
@@ -160,6 +160,18 @@ def test_what_is_of_another_tenant_is_not_there(api: Api) -> None:
     assert "rivals" not in api.request("GET", "/metrics").text
     wanted = {"tenant_id": TENANT, "type": "drive", "name": "rivals", "settings": {"root": "/tmp", "groups": ["a"]}}
     assert "is taken" in api.request("POST", "/v1/sources", json=wanted).json()["detail"]
+
+
+def test_an_inactive_tenants_tokens_are_refused_until_it_is_active_again(api: Api) -> None:
+    asks = [("GET", "/metrics"), ("GET", "/v1/dead-letters"), ("POST", f"/v1/sources/{SOURCE}/sync")]
+    api.world.catalog.tenants.set_active(TENANT, False)
+    for method, path in asks:
+        answer = api.request(method, path, **({"json": {}} if method == "POST" else {}))
+        assert (answer.status_code, answer.json()["detail"]) == (403, "tenant acme is inactive; ask whoever runs Primer to activate it")
+    assert api.request("GET", "/metrics", None).status_code == 401
+    assert api.world.catalog.sources.get(SOURCE).asked_at is None
+    api.world.catalog.tenants.set_active(TENANT, True)
+    assert api.request("GET", "/metrics").status_code == 200
 
 
 def test_figures_for_a_monitor(api: Api) -> None:

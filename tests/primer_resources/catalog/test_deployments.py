@@ -6,7 +6,7 @@ from primer_core.failures import PrimerError
 from primer_core.recipe import ParserSpec
 from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import lanes
-from tests.primer_resources.catalog.world import BUCKETS, RECIPE, TENANT, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, RECIPE, VERSION, World
 
 OTHER = replace(RECIPE, parser=ParserSpec("docling", "2"))
 
@@ -14,7 +14,7 @@ OTHER = replace(RECIPE, parser=ParserSpec("docling", "2"))
 def test_the_number_of_buckets_is_fixed_when_the_deployment_is_made(world: World) -> None:
     world.catalog.deployments.require_buckets(len(BUCKETS))
     with pytest.raises(PrimerError, match="PRIMER_BUCKETS = 8, but this deployment was created with 4"):
-        world.catalog.deployments.create(TENANT, 8)
+        world.catalog.deployments.create(8)
     world.catalog.deployments.require_buckets(len(BUCKETS))
 
 

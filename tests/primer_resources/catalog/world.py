@@ -10,8 +10,10 @@ from sqlalchemy import Interval, Row, Table, literal, select, update
 
 from primer_core import ids
 from primer_core.chunks import next_manifest
+from primer_core.drives import DriveSpec
 from primer_core.recipe import ChunkerSpec, EmbeddingSpec, ParserSpec, Recipe
 from primer_core.stages import CHUNK, EMBED, PARSE, WRITE, Operation, Stage
+from primer_core.stored_states import DriveKind
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import VersionState
@@ -61,6 +63,11 @@ def source(name: str = SOURCE, **changes: Any) -> Source:
     return Source(**(values | changes))
 
 
+def drives_of(tenant_id: str) -> dict[DriveKind, DriveSpec]:
+    """Drives of a tenant that nobody opens."""
+    return {kind: DriveSpec(f"/drives/{tenant_id}/{kind}") for kind in DriveKind}
+
+
 def place(path: str, acl_id: str = "acl-a", acl_error: str | None = None, fingerprint: str = "f1") -> Placement:
     """Where a document stands."""
     return Placement(path, f"file:///{path}", path, None, fingerprint, acl_id, acl_error, START)
@@ -91,7 +98,8 @@ class World:
     def make(self) -> None:
         """Bring the schema up and add what stands in every world."""
         self.catalog.database.migrate()
-        self.catalog.deployments.create(TENANT, len(BUCKETS))
+        self.catalog.deployments.create(len(BUCKETS))
+        self.catalog.tenants.add(TENANT, drives_of(TENANT))
         self.catalog.deployments.add_version(VERSION, RECIPE, VersionState.LIVE, len(BUCKETS))
         self.catalog.sources.add(source())
 

@@ -8,53 +8,34 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import obstore
 import pytest
-from moto.server import ThreadedMotoServer
 from obstore.store import S3Store
 
 from primer_core.failures import DocumentFault, PrimerError, Reason, SystemFault, Transient
 from primer_core.ids import content_hash
 from primer_core.stages import Operation
+from primer_resources.connectors.base import Fetched, ListedItem
 from primer_resources.connectors.object_store import ObjectStoreConnector, ObjectStoreSettings
 from tests.primer_resources.catalog.world import World
+from tests.radosgw import RadosGateway
+from tests.s3_endpoint import S3Endpoint
 from tests.source_bench import Bench
 
-SECRET = "AKIAEXAMPLE:verysecret"
 
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    running.start()
-    host, port = running.get_host_and_port()
-    yield f"http://{host}:{port}"
-    running.stop()
+@pytest.fixture
+def bucket(s3: S3Endpoint) -> S3Store:
+    """A store to fill a bucket of its own."""
+    return s3.store(s3.make_bucket())
 
 
 @pytest.fixture
-def bucket(server: str, request: pytest.FixtureRequest) -> S3Store:
-    """A bucket of its own, and a store to fill it."""
-    name = "b" + content_hash(request.node.name.encode())[:20]
-    httpx2.put(f"{server}/{name}").raise_for_status()
-    return S3Store(
-        name,
-        endpoint=server,
-        region="us-east-1",
-        access_key_id="a",
-        secret_access_key="b",
-        client_options={"allow_http": True},
-    )
-
-
-@pytest.fixture
-def open_bucket(server: str, bucket: S3Store, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("BUCKET_KEYS", SECRET)
+def open_bucket(s3: S3Endpoint, bucket: S3Store, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("BUCKET_KEYS", f"{s3.key_id}:{s3.secret}")
 
     def opened(prefix: str = "", **settings: Any) -> ObjectStoreConnector:
         url = f"s3://{bucket.config['bucket']}/{prefix}"
-        values = {"url": url, "endpoint": server, "groups": ["everyone"], **settings}
+        values = {"url": url, "endpoint": s3.url, "groups": ["everyone"], **settings}
         return ObjectStoreConnector(ObjectStoreSettings.model_validate(values), "env:BUCKET_KEYS", Path())
 
     return opened
@@ -91,6 +72,24 @@ def test_a_sync_settles_edits_and_deletes(bucket: S3Store, open_bucket: Any, tmp
     assert bench.living() == {"a.txt": content_hash(b"A longer text."), "c.txt": content_hash(b"c")}
 
 
+def test_a_sync_of_an_unchanged_bucket_reads_nothing_again(
+    bucket: S3Store, open_bucket: Any, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    fetch = ObjectStoreConnector.fetch
+
+    def count(connector: ObjectStoreConnector, item: ListedItem, target: Path) -> Fetched:
+        read.append(item.path)
+        return fetch(connector, item, target)
+
+    monkeypatch.setattr(ObjectStoreConnector, "fetch", count)
+    for name in ("a.txt", "b.txt"):
+        obstore.put(bucket, name, name.encode())
+    for _ in range(2):
+        bench.sync(open_bucket())
+    assert sorted(read) == ["a.txt", "b.txt"]
+
+
 def test_an_object_over_the_limit_is_refused_before_it_is_read_and_one_that_is_gone_is_transient(
     bucket: S3Store, open_bucket: Any, tmp_path: Path
 ) -> None:
@@ -109,22 +108,22 @@ def test_an_object_over_the_limit_is_refused_before_it_is_read_and_one_that_is_g
 def test_a_bucket_that_is_not_there_and_a_store_that_does_not_answer_say_so(open_bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemFault, match="no such bucket"):
         list(open_bucket(url="s3://nowhere-at-all").list())
-    monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
+    monkeypatch.setattr("primer_resources.s3.RETRIES", 0)
     with pytest.raises(Transient, match="does not answer"):
         list(open_bucket(endpoint="http://127.0.0.1:9").list())
 
 
-def test_a_key_that_cannot_be_listed_is_named_with_the_fix(server: str, bucket: S3Store, open_bucket: Any) -> None:
+def test_a_key_that_cannot_be_listed_is_named_with_the_fix(s3: S3Endpoint, bucket: S3Store, open_bucket: Any) -> None:
     obstore.put(bucket, "a.txt", b"text")
-    httpx2.put(f"{server}/{bucket.config['bucket']}/b//c.txt", content=b"text").raise_for_status()
+    s3.client().put_object(Bucket=bucket.config["bucket"], Key="b//c.txt", Body=b"text")
     with pytest.raises(SystemFault, match=r"b//c.txt.*rename that object"):
         list(open_bucket().list())
 
 
-def test_a_key_that_only_stands_for_a_folder_is_no_document(server: str, bucket: S3Store, open_bucket: Any) -> None:
+def test_a_key_that_only_stands_for_a_folder_is_no_document(s3: S3Endpoint, bucket: S3Store, open_bucket: Any) -> None:
     obstore.put(bucket, "a/page.txt", b"text")
     obstore.put(bucket, "empty.txt", b"")
-    httpx2.put(f"{server}/{bucket.config['bucket']}/a/", content=b"").raise_for_status()
+    s3.client().put_object(Bucket=bucket.config["bucket"], Key="a/", Body=b"")
     listing = open_bucket().list()
     assert [item.path for item in listing] == ["a/page.txt", "empty.txt"]
     assert (listing.problems, dict(listing.skipped)) == ((), {"folder marker": 1})
@@ -135,6 +134,20 @@ def test_a_secret_that_is_no_pair_is_not_shown(open_bucket: Any, monkeypatch: py
     with pytest.raises(PrimerError, match="no ACCESS_KEY_ID:SECRET_ACCESS_KEY") as caught:
         open_bucket()
     assert "only-one-part" not in str(caught.value)
+
+
+@pytest.mark.parametrize("pair", ["primer:wrong-secret", "nobody:primer-secret"])
+def test_a_real_server_refuses_wrong_keys_and_they_are_named_not_shown(
+    radosgw: RadosGateway, monkeypatch: pytest.MonkeyPatch, pair: str
+) -> None:
+    monkeypatch.setenv("BUCKET_KEYS", pair)
+    settings = ObjectStoreSettings(url=f"s3://{radosgw.s3.make_bucket()}", endpoint=radosgw.s3.url, groups=("everyone",))
+    connector = ObjectStoreConnector(settings, "env:BUCKET_KEYS", Path())
+    with pytest.raises(PrimerError, match=r"refused the credentials \(env:BUCKET_KEYS\)") as caught:
+        list(connector.list())
+    assert pair.split(":")[1] not in str(caught.value)
+    with pytest.raises(PrimerError, match="refused the credentials"):
+        connector.look("a.txt")
 
 
 LISTED = b"""<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>kept</Name><KeyCount>1</KeyCount><IsTruncated>false</IsTruncated>
@@ -198,7 +211,7 @@ def test_a_look_shows_the_object_that_a_listing_shows(bucket: S3Store, open_buck
 def test_an_object_in_a_bucket_that_is_gone_is_not_called_gone(open_bucket: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemFault, match="no such bucket"):
         open_bucket(url="s3://nowhere-at-all").look("a.txt")
-    monkeypatch.setattr("primer_resources.connectors.object_store.RETRIES", 0)
+    monkeypatch.setattr("primer_resources.s3.RETRIES", 0)
     with pytest.raises(Transient, match="does not answer"):
         open_bucket(endpoint="http://127.0.0.1:9").look("a.txt")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from primer_core.failures import PrimerError
-from primer_resources.connectors.credentials import check_reference, read_secret
 from primer_resources.connectors.registry import check_source
+from primer_resources.credentials import check_reference, read_secret
 
 SECRET = "s3cr3t-token"
 

@@ -1,4 +1,4 @@
-"""Credentials by reference: a source names where its secret is (`env:NAME`, `file:PATH`), and only this module reads it.
+"""Credentials by reference: a source or a drive names where its secret is (`env:NAME`, `file:PATH`), and only this module reads it.
 
 The catalog keeps the reference, no log and no error shows the secret, and it is read anew whenever a source refuses it, so that a
 rotated token works without a restart.
