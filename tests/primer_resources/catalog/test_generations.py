@@ -37,7 +37,7 @@ def test_a_flip_makes_the_rows_count_and_the_document_indexed(world: World) -> N
     assert world.flip(flip) == [flip.job]
     (row,) = world.rows(index_state)
     assert (row.generation, row.previous_generation, row.manifest) == (1, 0, {"c1": 1, "c2": 1})
-    assert (row.indexed_version, row.content_hash, row.acl_ids, row.outcome) == ("v1", HASHES["one"], ["acl-a"], "indexed")
+    assert (row.content_hash, row.acl_ids) == (HASHES["one"], ["acl-a"])
     assert world.rows(intents) == world.rows(purges_due) == []
     assert [(chunk.chunk_id, chunk.added_gen, chunk.ordinal, chunk.heading_path) for chunk in world.rows(chunks)] == [
         ("c1", 1, 0, ["Guide"]),
@@ -55,7 +55,7 @@ def test_a_second_flip_keeps_what_stayed_and_purges_what_went(world: World) -> N
     world.index(document, 2, ["c2", "c3"], "two")
     assert state(world, document) == (2, 1, {"c2": 1, "c3": 2})
     (row,) = world.rows(index_state)
-    assert (row.content_hash, row.previous_content_hash, row.indexed_version) == (HASHES["two"], HASHES["one"], "v2")
+    assert (row.content_hash, row.previous_content_hash) == (HASHES["two"], HASHES["one"])
     assert row.flipped_at > row.previous_flipped_at
     assert [(purge.row_id, purge.dead_gen, purge.done_at) for purge in world.rows(purges_due)] == [("c1:1", 2, None)]
     assert [(chunk.chunk_id, chunk.added_gen, chunk.ordinal) for chunk in world.rows(chunks)] == [("c2", 1, 0), ("c3", 2, 1)]
@@ -86,7 +86,7 @@ def test_a_delete_empties_the_manifest_and_purges_every_row(world: World) -> Non
     world.job(document, 1, Operation.DELETE, None)
     assert len(world.flip(world.flip_of(world.claim_write(), []))) == 1
     (row,) = world.rows(index_state)
-    assert (row.manifest, row.outcome, row.content_hash, row.previous_content_hash) == ({}, "empty", None, HASHES["one"])
+    assert (row.manifest, row.content_hash, row.previous_content_hash) == ({}, None, HASHES["one"])
     assert [purge.row_id for purge in world.rows(purges_due)] == ["c1:1", "c2:1"]
     assert world.rows(chunks) == []
     assert world.row_of(document).status == "deleted"
@@ -221,12 +221,7 @@ def test_a_permission_change_keeps_the_content_that_the_rows_are_of(world: World
     for acl_id in ("acl-b", "acl-c"):
         move_to(world, document, acl_id, 2, "two")
         (row,) = world.rows(index_state)
-        assert (row.acl_ids, row.content_hash, row.previous_content_hash, row.indexed_version) == (
-            [acl_id],
-            HASHES["one"],
-            HASHES["one"],
-            "v1",
-        )
+        assert (row.acl_ids, row.content_hash, row.previous_content_hash) == ([acl_id], HASHES["one"], HASHES["one"])
         assert (world.row_of(document).status, world.row_of(document).reason) == ("dead_letter", "corrupt"), "it brought no new version"
 
 
