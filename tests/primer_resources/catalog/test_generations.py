@@ -1,19 +1,15 @@
 """Generations: intents, the flip, purges, and what a holder that lost its lease can still do (nothing)."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from time import monotonic
 
 import pytest
-from sqlalchemy import text
 
 from primer_core.failures import DocumentFault, LeaseLost, Reason, Transient
 from primer_core.stages import PARSE, WRITE, Operation
 from primer_resources.catalog.generations import Flip, removed_rows
 from primer_resources.catalog.schema import chunks, index_state, intents, purges_due
-from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, VERSION, World, place
+from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, VERSION, World, place, waits_for_a_lock
 
 SECOND = timedelta(seconds=1)
 GRACE = timedelta(seconds=60)
@@ -285,19 +281,6 @@ def test_purges_come_oldest_first_and_no_more_than_asked(world: World) -> None:
     assert [purge.row_id for purge in world.catalog.generations.due(VERSION, BUCKETS, GRACE, 9)] == ["c1:1", "c2:2"]
 
 
-@contextmanager
-def _waits_for_a_lock(world: World) -> Iterator[None]:
-    """Goes on once some other transaction waits for a row."""
-    deadline = monotonic() + 20
-    while monotonic() < deadline:
-        with world.catalog.database.read() as connection:
-            waiting = connection.execute(text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).scalar_one()
-        if waiting:
-            yield
-            return
-    raise AssertionError("the flip never came to the row that is locked")
-
-
 # SQLite has one writer at a time: there is nothing to wait for crosswise.
 @pytest.mark.parametrize("world_url", ["postgres"], indirect=True)
 def test_a_flip_and_a_listing_that_change_the_same_documents_do_not_wait_for_each_other(world: World) -> None:
@@ -311,7 +294,7 @@ def test_a_flip_and_a_listing_that_change_the_same_documents_do_not_wait_for_eac
     with world.catalog.database.begin() as connection:
         world.catalog.documents.lock(connection, [last, first])
         flipping.start()
-        with _waits_for_a_lock(world):
+        with waits_for_a_lock(world):
             world.catalog.documents.mark_missing(connection, [last, first], 5)
     flipping.join(20)
     assert len(done) == 2

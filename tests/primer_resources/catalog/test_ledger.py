@@ -1,6 +1,7 @@
 """The ledger: receipts only move it forward, it is written with what it tells of, and pages of it are read from an index."""
 
 import re
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -23,7 +24,7 @@ from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.ledger import Entry
 from primer_resources.catalog.schema import ledger
 from tests.primer_resources.catalog.recorders import PROCESSES, record_all
-from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, SOURCE, START, VERSION, World, place, source
+from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, SOURCE, START, VERSION, World, place, source, waits_for_a_lock
 
 SECOND = timedelta(seconds=1)
 FAULT = DocumentFault(Reason.CORRUPT, "it is broken")
@@ -264,6 +265,31 @@ def test_a_holder_that_was_overtaken_has_an_older_attempt_and_writes_no_receipt(
         world.flip(flip, "run-a")
     assert world.snapshot()["ledger"] == before
     assert entry(world, document).attempt_ulid == theirs.job.attempt_ulid
+
+
+# SQLite has one writer at a time: there is nothing to wait for crosswise.
+@pytest.mark.parametrize("world_url", ["postgres"], indirect=True)
+def test_a_flip_and_dead_letters_of_the_same_documents_do_not_wait_for_each_other(world: World) -> None:
+    documents = sorted(world.document(f"{n}.md") for n in range(2))
+    for document in documents:
+        world.job(document)
+    world.bring_to_write()
+    flips = [world.flip_of(job, [f"c of {job.doc_id}"]) for job in world.claim(WRITE)]
+    for document in documents:
+        world.advance(document, 2, "two")
+    lanes = world.catalog.lanes.acquire(VERSION, BUCKETS, "run-a", LEASE)
+    done: list[object] = []
+    flipping = threading.Thread(target=lambda: done.extend(world.catalog.generations.flip(VERSION, lanes, "run-a", flips)), daemon=True)
+    dead = [NewJob(document, SOURCE, "v2", None, "00", "fast", Operation.UPSERT, START) for document in documents]
+    with world.catalog.database.begin() as connection:
+        world.catalog.documents.lock(connection, documents)
+        world.catalog.jobs.add_dead(connection, dead[1], [VERSION], FETCH, FAULT)
+        flipping.start()
+        with waits_for_a_lock(world):
+            world.catalog.jobs.add_dead(connection, dead[0], [VERSION], FETCH, FAULT)
+    flipping.join(20)
+    assert len(done) == 2
+    assert [(entry(world, document).outcome, entry(world, document).indexed_version) for document in documents] == [("dead", "v1")] * 2
 
 
 def test_a_flip_that_fails_leaves_the_ledger_as_it_was(world: World) -> None:
