@@ -104,7 +104,9 @@ class Ledger:
             newer = excluded.attempt_ulid > ledger.c.attempt_ulid
             changed = excluded.indexed_ulid > func.coalesce(ledger.c.indexed_ulid, "")
             halves = ((newer, _NEWEST), (changed, _STANDING))
-            values = {name: case((guard, excluded[name]), else_=ledger.c[name]) for guard, names in halves for name in names}
+            values: dict[str, ColumnElement[Any]] = {
+                name: case((guard, excluded[name]), else_=ledger.c[name]) for guard, names in halves for name in names
+            }
             return values, or_(newer, changed)
 
         return insert_or_set(self._db, ledger, guarded)

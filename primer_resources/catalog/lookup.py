@@ -130,21 +130,22 @@ class Lookup:
         entry = entries.get(doc_id)
         stands_for_it = doc_id in written and written[doc_id].is_copy
         rows = entries.get(leading.doc_id) if stands_for_it else entry
-        under_way = job is not None and job.state not in TERMINAL
-        reason, error = (None, job.error) if under_way else (None, None) if entry is None else (entry.reason, entry.error)
+        under_way = job if job is not None and job.state not in TERMINAL else None
+        ended = entry if under_way is None else None
+        error = under_way.error if under_way is not None else None if ended is None else ended.error
         return DocumentStatus(
             doc_id=doc_id,
             uri=document.uri,
             source=document.source_id,
             path=document.path,
-            stage=job.state if under_way else _stage_at_rest(document, entry),
+            stage=_stage_at_rest(document, entry) if under_way is None else under_way.state,
             source_version=document.source_version,
             outcome=None if entry is None else entry.outcome,
             indexed_version=None if entry is None else entry.indexed_version,
             chunks=0 if rows is None else rows.chunks,
             indexed_at=None if entry is None else entry.indexed_at,
             error=document.acl_error or error,
-            reason=Reason.ACL_UNREADABLE if document.acl_error is not None else reason,
+            reason=Reason.ACL_UNREADABLE if document.acl_error is not None else None if ended is None else ended.reason,
             container=document.container,
             copy_of=f"{leading.source_id}/{leading.path}" if is_linked else None,
             pages_to_review=waiting,
@@ -225,8 +226,8 @@ def _stage_at_rest(document: Row[Any], entry: Entry | None) -> str:
     return State.INDEXED if is_indexed else str(document.status)
 
 
-def _written(connection: Connection, doc_ids: Collection[str], index_version: str) -> dict[str, Row[Any]]:
+def _written(connection: Connection, doc_ids: Collection[str], index_version: str) -> dict[str, Row[str, bool, str]]:
     """doc_id → whether a document is indexed as a copy, and which let-through pages its rows are of."""
     columns = (index_state.c.doc_id, index_state.c.is_copy, index_state.c.accepted_pages)
     mine = and_(index_state.c.index_version == index_version, index_state.c.doc_id.in_(list(doc_ids)))
-    return {row.doc_id: row for row in connection.execute(select(*columns).where(mine))}
+    return {row.doc_id: row for row in connection.execute(select(*columns).where(mine)).all()}
