@@ -31,6 +31,7 @@ def document_status(context: InContext, token: Reader, doc_id: Annotated[str, Pa
         source_id=found.source,
         stage=found.stage,
         source_version=found.source_version,
+        outcome=found.outcome,
         indexed_version=found.indexed_version,
         chunks=found.chunks,
         indexed_at=found.indexed_at,

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
 
+from primer_core.outcomes import Outcome
 from primer_resources.catalog.sources import Source
 
 MOST_EVENTS = 1000
@@ -158,7 +159,10 @@ class StatusOut(_Shape):
     source_id: str
     stage: str
     source_version: str
+    outcome: Outcome | None
+    """How the newest attempt to index it ended; null where none has."""
     indexed_version: str | None
+    """What stands in the indexes, which a dead letter of a newer version does not change."""
     chunks: int
     indexed_at: datetime | None
     reason: str | None

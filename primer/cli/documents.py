@@ -52,6 +52,7 @@ def status(
         "path",
         "stage",
         "source_version",
+        "outcome",
         "indexed_version",
         "chunks",
         "indexed_at",

@@ -19,6 +19,7 @@ from primer_resources.catalog.holders import Holders
 from primer_resources.catalog.inbox import Inbox
 from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
+from primer_resources.catalog.ledger import Ledger
 from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.parses import Parses
 from primer_resources.catalog.plan_figures import PlanFigures
@@ -45,15 +46,16 @@ class Catalog:
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
         policy = policy or RetryPolicy()
-        self.jobs = Jobs(self.database, policy, random)
+        self.ledger = Ledger(self.database, random)
+        self.jobs = Jobs(self.database, policy, random, self.ledger)
         self.events = Events(self.database, policy, random)
         self.plan_figures = PlanFigures(self.database)
         self.reviews = Reviews(self.database, self.jobs)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)
         self.inbox = Inbox(self.database, self.sources, self.documents, self.acls, self.copies, self.events)
-        self.generations = Generations(self.database, self.lanes, self.copies)
-        self.lookup = Lookup(self.database)
+        self.generations = Generations(self.database, self.lanes, self.copies, self.ledger)
+        self.lookup = Lookup(self.database, self.ledger)
         self.gate = GateLookup(self.database)
         self.pulses = Pulses(self.database, self.sources)
         self.figures = Figures(self.database)

@@ -12,6 +12,7 @@ from primer_core.failures import Reason
 from primer_core.lanes import Lane
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import lock_documents, slices
+from primer_resources.catalog.ledger import nothing_stands
 from primer_resources.catalog.schema import contents, documents, in_states, index_state
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.upsert import insert_if_absent
@@ -249,6 +250,7 @@ class Documents:
             return False
         # What the indexes still hold was deleted: it must not be seen again while the new version is on its way.
         connection.execute(update(index_state).where(index_state.c.doc_id == doc_id).values(generation=0, previous_generation=0))
+        nothing_stands(connection, doc_id)
         return True
 
     def _told_acl(self, connection: Connection, source_id: str, path: str) -> str | None:

@@ -174,7 +174,7 @@ class DryCatalog(Catalog):
         super().__init__(catalog.database.url.render_as_string(hide_password=False), catalog.database.clock, Random(0))
         self.written = WrittenDown()
         self.documents = _Documents(self.database, self.written)
-        self.jobs = _Jobs(self.database, RetryPolicy(), Random(0))
+        self.jobs = _Jobs(self.database, RetryPolicy(), Random(0), self.ledger)
         self.copies = _Copies(self.database, self.jobs)
         self.acls = _Acls(self.database, self.written)
         self.sources = _Sources(self.database, self.written)

@@ -9,15 +9,17 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, delete, literal, se
 
 from primer_core.failures import LeaseLost
 from primer_core.ids import row_id
+from primer_core.outcomes import Receipt, outcome_of
 from primer_core.stages import Operation, State
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.lanes import Lanes
-from primer_resources.catalog.schema import chunks, documents, index_state, intents, jobs, purges_due
+from primer_resources.catalog.schema import chunks, documents, index_state, intents, jobs, ledger, purges_due
 from primer_resources.catalog.upsert import insert_if_absent, insert_or_update
 
 if TYPE_CHECKING:
     from primer_resources.catalog.copies import Copies
     from primer_resources.catalog.jobs import Job
+    from primer_resources.catalog.ledger import Ledger
 
 T = TypeVar("T")
 
@@ -74,6 +76,14 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
+class _Moved:
+    """What a flip made of its document: what it was a copy of and is not any more, and whether it is one now."""
+
+    left: Sequence[Left]
+    is_copy: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Purge:
     """A row to delete from both indexes."""
 
@@ -121,22 +131,29 @@ def lock_documents(connection: Connection, doc_ids: Iterable[str]) -> None:
 class Generations:
     """Opens, records and flips the generations of documents, and keeps what is to be purged."""
 
-    def __init__(self, database: Database, lanes: Lanes, copies: "Copies") -> None:
+    def __init__(self, database: Database, lanes: Lanes, copies: "Copies", book: "Ledger") -> None:
         self._db = database
         self._lanes = lanes
         self._copies = copies
+        self._ledger = book
 
     def open(self, held: Sequence["Job"], owner: str) -> list[tuple["Job", WriteState]]:
         """Give each job that is still the owner's a generation of its own; intents of earlier tries become purges.
 
         Returns each job as it stands now, with the state. The ACL ids that the rows are to carry are kept on the job, so that all
         steps write and flip the same.
-        A fresh generation a try means that a holder that lost its lease can never write the rows of the next one.
+        A fresh generation a try means that a holder that lost its lease can never write the rows of the next one. The try's ULID is
+        taken here too, so that in the ledger it comes after every earlier one, and before those that begin while it writes.
         """
         now = self._db.now()
         opened: list[tuple[Job, WriteState]] = []
         with self._db.begin() as connection:
+            marks = {
+                version: self._ledger.attempts(connection, version, [job.doc_id for job in held if job.index_version == version], now)
+                for version in {job.index_version for job in held}
+            }
             for job in held:
+                mark = marks[job.index_version][job.doc_id]
                 key = {"doc_id": job.doc_id, "index_version": job.index_version}
                 fresh = {**key, "generation": 0, "previous_generation": 0, "claimed_generation": 0, "manifest": {}}
                 connection.execute(insert_if_absent(self._db, index_state), fresh)
@@ -152,11 +169,12 @@ class Generations:
                     update(jobs)
                     .where(jobs.c.job_id == job.job_id, jobs.c.lease_owner == owner, jobs.c.lease_epoch == job.lease_epoch)
                     .where(jobs.c.state == State.WRITING)
-                    .values(generation=row.claimed_generation, acl_ids=list(acl_ids))
+                    .values(generation=row.claimed_generation, attempt_ulid=mark, acl_ids=list(acl_ids))
                 )
                 if mine.rowcount == 1:
                     bury_intents(connection, job.index_version, job.doc_id, now, before=row.claimed_generation)
-                    opened.append((replace(job, generation=row.claimed_generation, acl_ids=acl_ids), _state(row)))
+                    mine_now = replace(job, generation=row.claimed_generation, attempt_ulid=mark, acl_ids=acl_ids)
+                    opened.append((mine_now, _state(row)))
         return opened
 
     def states(self, index_version: str, doc_ids: Collection[str]) -> dict[str, WriteState]:
@@ -234,16 +252,19 @@ class Generations:
         now = self._db.now()
         done: list[Job] = []
         left: list[Left] = []
+        receipts: list[Receipt] = []
         made = {f.job.doc_id: f.job.content_hash for f in flips if f.job.operation is Operation.UPSERT and f.job.content_hash is not None}
         with self._db.begin() as connection:
             self._lanes.check(connection, index_version, {flip.job.bucket: epochs[flip.job.bucket] for flip in flips}, owner, now)
             dead = self._copies.dead_with(connection, index_version, made)
-            if dead:
-                lock_documents(connection, {*dead, *(flip.job.doc_id for flip in flips)})
+            lock_documents(connection, {*dead, *(flip.job.doc_id for flip in flips)})
             for flip in sorted(flips, key=lambda flip: flip.job.doc_id):  # in the order that all lock documents in
                 if self._finish_job(connection, flip, owner, now):
-                    left += self._flip_one(connection, flip, now)
+                    moved = self._flip_one(connection, flip, now)
+                    left += moved.left
+                    receipts += self._receipts(connection, flip, moved.is_copy, now)
                     done.append(flip.job)
+            self._ledger.record(connection, receipts)
             finished = {job.doc_id for job in done}
             self._copies.revive(connection, {copy: letters for copy, letters in dead.items() if letters.canonical in finished})
             self._copies.left(connection, index_version, left)
@@ -259,8 +280,8 @@ class Generations:
         )
         return finished.rowcount == 1
 
-    def _flip_one(self, connection: Connection, flip: Flip, now: datetime) -> list[Left]:
-        """One document's flip. Returns what it was a copy of and is not any more."""
+    def _flip_one(self, connection: Connection, flip: Flip, now: datetime) -> _Moved:
+        """One document's flip."""
         job = flip.job
         version, doc = job.index_version, job.doc_id
         # A permission change writes the passages that are there already: it brings no content and no version.
@@ -270,7 +291,6 @@ class Generations:
             else {
                 "content_hash": job.content_hash,
                 "accepted_pages": job.accepted_pages,
-                "indexed_version": job.source_version,
                 "is_copy": job.operation is Operation.COPY,
             }
         )
@@ -287,7 +307,6 @@ class Generations:
                 flipped_at=now,
                 manifest=dict(flip.manifest),
                 acl_ids=list(flip.acl_ids),
-                outcome=_outcome(flip),
                 **brought,
             )
             .returning(
@@ -308,14 +327,44 @@ class Generations:
             delete(intents).where(intents.c.index_version == version, intents.c.doc_id == doc, intents.c.generation <= flip.generation)
         )
         self._list_chunks(connection, flip)
-        indexed = select(index_state.c.indexed_version).where(index_state.c.doc_id == doc, index_state.c.index_version == version)
-        connection.execute(
-            update(documents)
-            .where(documents.c.doc_id == doc, documents.c.source_version == indexed.scalar_subquery(), documents.c.deleted_at.is_(None))
-            .values(status="indexed", reason=None)
-        )
         is_still = moved.is_copy and moved.content_hash == moved.previous_content_hash
-        return [Left(doc, moved.previous_content_hash)] if moved.previous_is_copy and not is_still else []
+        left = [Left(doc, moved.previous_content_hash)] if moved.previous_is_copy and not is_still else []
+        return _Moved(left, moved.is_copy)
+
+    def _receipts(self, connection: Connection, flip: Flip, is_copy: bool, now: datetime) -> list[Receipt]:
+        """What the flip says of its document, whose newest version is indexed where that is the one which stands in the indexes now.
+
+        A permission change brings no version: it says something only where the one that stands is the newest, and then of that one.
+        """
+        job = flip.job
+        if job.attempt_ulid is None:
+            raise ValueError(f"job {job.job_id} of document {job.doc_id} was never opened for its write")
+        stands = select(ledger.c.indexed_version).where(ledger.c.doc_id == job.doc_id, ledger.c.index_version == job.index_version)
+        newest = connection.execute(
+            update(documents)
+            .where(documents.c.doc_id == job.doc_id, documents.c.deleted_at.is_(None))
+            .where(documents.c.source_version == (stands.scalar_subquery() if job.operation is Operation.ACL else job.source_version))
+            .values(status="indexed", reason=None)
+            .returning(documents.c.source_version, documents.c.content_hash)
+        ).one_or_none()
+        of = newest if job.operation is Operation.ACL else job
+        if of is None:
+            return []
+        receipt = Receipt(
+            doc_id=job.doc_id,
+            index_version=job.index_version,
+            source_id=job.source_id,
+            attempt_ulid=job.attempt_ulid,
+            outcome=outcome_of(job.operation, is_copy, len(flip.manifest)),
+            source_version=of.source_version,
+            content_hash=of.content_hash,
+            chunks=len(flip.manifest),
+            reason=None,
+            error=None,
+            job_id=job.job_id,
+            ended_at=now,
+        )
+        return [receipt]
 
     def _list_chunks(self, connection: Connection, flip: Flip) -> None:
         version, doc = flip.job.index_version, flip.job.doc_id
@@ -380,12 +429,6 @@ _STATE_COLUMNS: Sequence[ColumnElement[Any]] = (
 def _state(row: Row[Any]) -> WriteState:
     values = dict(row._mapping)
     return WriteState(**{**values, "acl_ids": None if row.acl_ids is None else tuple(row.acl_ids)})
-
-
-def _outcome(flip: Flip) -> str:
-    if flip.job.operation is Operation.COPY:
-        return "copy"
-    return "indexed" if flip.manifest else "empty"
 
 
 def slices(values: Sequence[T], size: int = SLICE) -> Iterable[Sequence[T]]:

@@ -10,11 +10,13 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delet
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.lanes import Lane, lane_of
+from primer_core.outcomes import Outcome, Receipt
 from primer_core.retry import RetryPolicy, compute_backoff
 from primer_core.stages import HELD, PARSE, STAGES, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import bury_intents, lock_documents
 from primer_resources.catalog.job_order import ACCESS, LIVE, SLOW_PARSE, blocked, claimable, overtaken
+from primer_resources.catalog.ledger import Ledger
 from primer_resources.catalog.schema import documents, in_states, jobs, purges_due, sources
 
 DEFER = timedelta(seconds=30)
@@ -39,6 +41,7 @@ class Job:
     attempts: int
     lease_epoch: int
     generation: int | None
+    attempt_ulid: str | None
     acl_ids: tuple[str, ...] | None
     accepted_pages: str
     event_time: datetime
@@ -70,6 +73,7 @@ class Waiting:
     oldest: datetime | None
 
 
+_DEAD_COLUMNS = (jobs.c.job_id, jobs.c.doc_id, jobs.c.source_id, jobs.c.index_version, jobs.c.source_version, jobs.c.content_hash)
 _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 
 
@@ -83,8 +87,9 @@ def _job(row: Row[Any]) -> Job:
 class Jobs:
     """Inserts, claims, completes and fails jobs."""
 
-    def __init__(self, database: Database, policy: RetryPolicy, random: Random) -> None:
+    def __init__(self, database: Database, policy: RetryPolicy, random: Random, ledger: Ledger) -> None:
         self._db = database
+        self._ledger = ledger
         self._policy = policy
         self._random = random
 
@@ -148,32 +153,34 @@ class Jobs:
         for version in index_versions:
             mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version)
             connection.execute(update(jobs).where(mine, jobs.c.state == State.DEAD).values(state=State.SUPERSEDED, finished_at=now))
-            connection.execute(
-                insert(jobs).values(
-                    doc_id=change.doc_id,
-                    source_id=change.source_id,
-                    source_version=change.source_version,
-                    content_hash=change.content_hash,
-                    index_version=version,
-                    bucket=change.bucket or None,
-                    lane=change.lane,
-                    operation=change.operation,
-                    stage=stage,
-                    state=State.DEAD,
-                    attempts=1,
-                    reason=fault.reason,
-                    error=fault.message,
-                    not_before=now,
-                    event_time=change.event_time,
-                    created_at=now,
-                    finished_at=now,
-                )
+            statement = insert(jobs).values(
+                doc_id=change.doc_id,
+                source_id=change.source_id,
+                source_version=change.source_version,
+                content_hash=change.content_hash,
+                index_version=version,
+                bucket=change.bucket or None,
+                lane=change.lane,
+                operation=change.operation,
+                stage=stage,
+                state=State.DEAD,
+                attempts=1,
+                reason=fault.reason,
+                error=fault.message,
+                not_before=now,
+                event_time=change.event_time,
+                created_at=now,
+                finished_at=now,
             )
+            row = connection.execute(statement.returning(*_DEAD_COLUMNS)).one()
+            self._record_dead(connection, [row], fault.reason, fault.message, now)
 
     def supersede(self, connection: Connection, doc_id: str, now: datetime) -> None:
-        """Inside a transaction: whatever waits or died for a document is of no use any more."""
+        """Inside the transaction that deletes a document of which nothing was indexed: whatever waits or died for it is of no use any
+        more."""
         over = jobs.c.state.in_([State.DEAD, *WAITING])
         connection.execute(update(jobs).where(jobs.c.doc_id == doc_id, over).values(state=State.SUPERSEDED, finished_at=now))
+        self._ledger.record_deleted(connection, doc_id, now)
 
     def claim(
         self,
@@ -443,8 +450,9 @@ class Jobs:
             update(jobs)
             .where(which)
             .values(state=State.DEAD, reason=reason, error=error, finished_at=now, lease_owner=None, lease_until=None)
-            .returning(jobs.c.doc_id, jobs.c.index_version, jobs.c.source_version)
+            .returning(*_DEAD_COLUMNS)
         ).all()
+        lock_documents(connection, [row.doc_id for row in dead])
         for row in sorted(dead, key=lambda row: row.doc_id):  # in the order that all lock documents in
             connection.execute(
                 update(documents)
@@ -453,6 +461,33 @@ class Jobs:
                 .values(status="dead_letter", reason=reason)
             )
             bury_intents(connection, row.index_version, row.doc_id, now)
+        self._record_dead(connection, dead, reason, error, now)
+
+    def _record_dead(self, connection: Connection, dead: Sequence[Row[Any]], reason: Reason, error: str, now: datetime) -> None:
+        """Dead letters into the ledger. Their ULIDs are taken now: a death is decided under the job's guard and the document's lock, so
+        nothing newer is known of the document."""
+        receipts = []
+        for version in sorted({row.index_version for row in dead}):
+            mine = [row for row in dead if row.index_version == version]
+            marks = self._ledger.attempts(connection, version, [row.doc_id for row in mine], now)
+            receipts += [
+                Receipt(
+                    doc_id=row.doc_id,
+                    index_version=version,
+                    source_id=row.source_id,
+                    attempt_ulid=marks[row.doc_id],
+                    outcome=Outcome.DEAD,
+                    source_version=row.source_version,
+                    content_hash=row.content_hash,
+                    chunks=0,
+                    reason=reason,
+                    error=error,
+                    job_id=row.job_id,
+                    ended_at=now,
+                )
+                for row in mine
+            ]
+        self._ledger.record(connection, receipts)
 
 
 def _canonicals_letters(asked: ColumnElement[bool]) -> Select[Any]:

@@ -9,10 +9,12 @@ from sqlalchemy import Connection, Row, Select, and_, func, or_, select
 
 from primer_core.failures import Reason
 from primer_core.ids import row_id
+from primer_core.outcomes import SUCCESSES, Outcome
 from primer_core.reviews import ReviewState, output_version
-from primer_core.stages import Operation, State
+from primer_core.stages import TERMINAL, Operation, State
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.jobs import COUNTS
+from primer_resources.catalog.ledger import Entry, Ledger
 from primer_resources.catalog.schema import (
     chunks,
     documents,
@@ -31,10 +33,14 @@ PAGE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class DocumentStatus:
-    """One document in one index version. `container` is the path of the mail or archive that it is a member of. `copy_of` is the document
-    (SOURCE/path) whose passages stand for this one, since it has the same content; `chunks` counts those. `pages_to_review` counts the
-    pages that are not indexed until a person lets them through. `text_kept` is the share (0 to 1) of its words that parsing kept or
-    that `text_losses` (name → words) accounts for; None where it is not parsed or where nobody could count."""
+    """One document in one index version.
+
+    `stage` is where its newest job stands. `outcome`, `indexed_version`, `chunks` and `indexed_at` are the ledger's, and so are `reason`
+    and `error` unless a job is under way, whose `error` is why it was put back; `outcome` is None where no attempt has ended yet.
+    `container` is the path of the mail or archive that it is a member of. `copy_of` is the document (SOURCE/path) whose passages stand
+    for this one, since it has the same content; `chunks` counts those. `pages_to_review` counts the pages that are not indexed until a
+    person lets them through. `text_kept` is the share (0 to 1) of its words that parsing kept or that `text_losses` (name → words)
+    accounts for; None where it is not parsed or where nobody could count."""
 
     doc_id: str
     uri: str
@@ -42,6 +48,7 @@ class DocumentStatus:
     path: str
     stage: str
     source_version: str
+    outcome: Outcome | None
     indexed_version: str | None
     chunks: int
     indexed_at: datetime | None
@@ -83,8 +90,9 @@ def _letter(row: Row[Any]) -> DeadLetter:
 class Lookup:
     """Reads of the catalog for people and for reconciling."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, ledger: Ledger) -> None:
         self._db = database
+        self._ledger = ledger
 
     def find_document(self, doc: str) -> list[str]:
         """doc_ids that `doc` may mean: a doc_id, a uri, or SOURCE/relative/path. Living documents come first."""
@@ -99,44 +107,47 @@ class Lookup:
             return list(connection.execute(statement).scalars())
 
     def status(self, doc_id: str, index_version: str) -> DocumentStatus:
-        """Where a document stands. Its newest job tells the stage and the error."""
+        """Where a document stands: its newest job tells what is under way, the ledger what came of it before."""
         with self._db.read() as connection:
             document = connection.execute(select(documents).where(documents.c.doc_id == doc_id)).one()
-            state = _state_of(connection, doc_id, index_version)
-            leading, rows, accepted = None, state, None
-            if document.canonical_doc_id != doc_id:
-                leading = connection.execute(select(documents).where(documents.c.doc_id == document.canonical_doc_id)).one()
-                standing = _state_of(connection, leading.doc_id, index_version)
-                accepted = "" if standing is None else standing.accepted_pages
-                rows = standing if state is not None and state.is_copy else state
+            leading = connection.execute(select(documents).where(documents.c.doc_id == document.canonical_doc_id)).one()
+            entries = self._ledger.entries(connection, [doc_id, leading.doc_id], index_version)
+            written = _written(connection, [doc_id, leading.doc_id], index_version)
             job = connection.execute(
                 select(jobs).where(jobs.c.doc_id == doc_id, jobs.c.index_version == index_version).order_by(jobs.c.job_id.desc()).limit(1)
             ).one_or_none()
             to_review = and_(reviews.c.content_hash == document.content_hash, in_states(reviews.c.state, [ReviewState.OPEN]))
             waiting = connection.execute(select(func.count(reviews.c.page.distinct())).where(to_review)).scalar_one()
             recipe = connection.execute(select(index_versions.c.recipe).where(index_versions.c.name == index_version)).scalar_one()
-            if accepted is None:
+            is_linked = leading.doc_id != doc_id
+            if is_linked:
+                accepted = written[leading.doc_id].accepted_pages if leading.doc_id in written else ""
+            else:
                 accepted = "" if job is None else job.accepted_pages
             output = output_version(recipe["parser"]["version"], accepted)
             made_by = and_(parsed.c.content_hash == document.content_hash, parsed.c.parser_version == output)
             read = connection.execute(select(parsed.c.text_kept, parsed.c.losses).where(made_by)).one_or_none()
-        stage = document.status if job is None else job.state
-        if document.deleted_at is not None and stage == State.INDEXED:
-            stage = "deleted"
+        entry = entries.get(doc_id)
+        stands_for_it = doc_id in written and written[doc_id].is_copy
+        rows = entries.get(leading.doc_id) if stands_for_it else entry
+        under_way = job if job is not None and job.state not in TERMINAL else None
+        ended = entry if under_way is None else None
+        error = under_way.error if under_way is not None else None if ended is None else ended.error
         return DocumentStatus(
             doc_id=doc_id,
             uri=document.uri,
             source=document.source_id,
             path=document.path,
-            stage="dead_letter" if stage == State.DEAD else stage,
+            stage=_stage_at_rest(document, entry) if under_way is None else under_way.state,
             source_version=document.source_version,
-            indexed_version=None if state is None else state.indexed_version,
-            chunks=0 if rows is None else len(rows.manifest),
-            indexed_at=None if state is None else state.flipped_at,
-            error=document.acl_error or (None if job is None else job.error),
-            reason=Reason.ACL_UNREADABLE if document.acl_error is not None else document.reason,
+            outcome=None if entry is None else entry.outcome,
+            indexed_version=None if entry is None else entry.indexed_version,
+            chunks=0 if rows is None else rows.chunks,
+            indexed_at=None if entry is None else entry.indexed_at,
+            error=document.acl_error or error,
+            reason=Reason.ACL_UNREADABLE if document.acl_error is not None else None if ended is None else ended.reason,
             container=document.container,
-            copy_of=None if leading is None else f"{leading.source_id}/{leading.path}",
+            copy_of=f"{leading.source_id}/{leading.path}" if is_linked else None,
             pages_to_review=waiting,
             text_kept=None if read is None else read.text_kept,
             text_losses=None if read is None else read.losses,
@@ -207,6 +218,16 @@ class Lookup:
             yield from connection.execution_options(yield_per=PAGE).execute(statement)
 
 
-def _state_of(connection: Connection, doc_id: str, index_version: str) -> Row[Any] | None:
-    statement = select(index_state).where(index_state.c.doc_id == doc_id, index_state.c.index_version == index_version)
-    return connection.execute(statement).one_or_none()
+def _stage_at_rest(document: Row[Any], entry: Entry | None) -> str:
+    """Where a document stands that no job is under way for."""
+    if entry is not None and entry.outcome is Outcome.DEAD:
+        return "dead_letter"
+    is_indexed = entry is not None and entry.outcome in SUCCESSES and document.deleted_at is None
+    return State.INDEXED if is_indexed else str(document.status)
+
+
+def _written(connection: Connection, doc_ids: Collection[str], index_version: str) -> dict[str, Row[str, bool, str]]:
+    """doc_id → whether a document is indexed as a copy, and which let-through pages its rows are of."""
+    columns = (index_state.c.doc_id, index_state.c.is_copy, index_state.c.accepted_pages)
+    mine = and_(index_state.c.index_version == index_version, index_state.c.doc_id.in_(list(doc_ids)))
+    return {row.doc_id: row for row in connection.execute(select(*columns).where(mine)).all()}

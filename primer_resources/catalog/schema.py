@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from primer_core.events import EventState
 from primer_core.stages import HELD, WAITING
-from primer_resources.catalog.types import BigInt, Json, UtcDateTime
+from primer_resources.catalog.types import BigInt, Json, Ulid, UtcDateTime
 
 metadata = MetaData(
     naming_convention={
@@ -318,6 +318,7 @@ jobs = Table(
     Column("created_at", UtcDateTime, nullable=False),
     Column("finished_at", UtcDateTime),
     Column("generation", BigInt),
+    Column("attempt_ulid", Ulid),
     Column("acl_ids", Json),
     Column("accepted_pages", Text, nullable=False, server_default=""),
     Column("parsed", Integer, nullable=False, server_default="0"),
@@ -353,9 +354,6 @@ index_state = Table(
     Column("previous_content_hash", String),
     Column("accepted_pages", Text, nullable=False, server_default=""),
     Column("previous_accepted_pages", Text, nullable=False, server_default=""),
-    Column("indexed_version", String),
-    Column("outcome", String),
-    Column("attempt_ulid", String),
     Column("flipped_at", UtcDateTime),
     Column("previous_flipped_at", UtcDateTime),
     Column("is_copy", Boolean, nullable=False, server_default=text("false")),
@@ -366,6 +364,31 @@ index_state = Table(
 """`manifest` maps chunk_id → added_gen. `acl_ids`, `content_hash` and `accepted_pages` (the label of the pages that a person let through)
 are what the rows of `generation` were written with. A document with `is_copy` has no rows: those of its content's canonical document
 stand for it."""
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("doc_id", ForeignKey("documents.doc_id"), primary_key=True),
+    Column("index_version", ForeignKey("index_versions.name"), primary_key=True),
+    Column("source_id", String, nullable=False),
+    Column("attempt_ulid", Ulid, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("source_version", String, nullable=False),
+    Column("content_hash", String),
+    Column("reason", String),
+    Column("error", Text),
+    Column("job_id", BigInt),
+    Column("ended_at", UtcDateTime, nullable=False),
+    Column("indexed_ulid", Ulid),
+    Column("indexed_version", String),
+    Column("chunks", Integer, nullable=False),
+    Column("indexed_at", UtcDateTime),
+    Index("ix_ledger_outcome", "index_version", "outcome", "doc_id", "ended_at"),
+    Index("ix_ledger_source_outcome", "index_version", "source_id", "outcome", "doc_id", "ended_at"),
+)
+"""How the newest attempt to index a document ended (`attempt_ulid` to `ended_at`), and what stands of it in the indexes since the newest
+attempt that changed them (`indexed_ulid` to `indexed_at`). Each half only moves on to a greater ULID. `chunks` are the document's own
+passages; a copy has none."""
 
 chunks = Table(
     "chunks",

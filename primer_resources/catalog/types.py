@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer
+from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, String
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeDecorator
 
@@ -35,3 +35,6 @@ BigInt = BigInteger().with_variant(Integer, "sqlite")
 """64 bits on both; SQLite only auto-increments a plain INTEGER."""
 
 Json = JSON().with_variant(JSONB(), "postgresql")
+
+Ulid = String().with_variant(String(collation="C"), "postgresql")
+"""Compares by code point on both, as Python does: some languages' collations have another order of letters."""

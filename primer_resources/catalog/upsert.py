@@ -1,6 +1,7 @@
 """INSERT … ON CONFLICT for both databases: SQLAlchemy has one construct a dialect, with the same methods."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from sqlalchemy import ColumnElement, Insert, Table
 from sqlalchemy.dialects import postgresql, sqlite
@@ -23,3 +24,13 @@ def insert_or_update(database: Database, table: Table, columns: Sequence[str], w
     return statement.on_conflict_do_update(
         index_elements=list(table.primary_key), set_={name: statement.excluded[name] for name in columns}, where=where
     )
+
+
+def insert_or_set(
+    database: Database, table: Table, change: Callable[[Any], tuple[dict[str, ColumnElement[Any]], ColumnElement[bool]]]
+) -> Insert:
+    """An INSERT that changes a row of the same primary key: `change` gives, for the columns of the row that was to be inserted, the values
+    to set and the condition under which they are."""
+    statement = _insert(database, table)
+    values, where = change(statement.excluded)
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=values, where=where)

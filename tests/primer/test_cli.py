@@ -24,7 +24,7 @@ SYNC_FIELDS = {
     *("chunks_new", "chunks_kept", "chunks_gone", "embedded", "cache_hits", "parsed", "seconds", "sources"),
 }
 SEARCH_FIELDS = {"doc_id", "uri", "source", "path", "chunk_id", "score", "text", "heading_path", "page"}
-STATUS_FIELDS = {"stage", "source_version", "indexed_version", "chunks", "indexed_at", "error", "reason"}
+STATUS_FIELDS = {"stage", "source_version", "outcome", "indexed_version", "chunks", "indexed_at", "error", "reason"}
 DLQ_FIELDS = {"doc_id", "uri", "path", "stage", "reason", "error", "attempts"}
 
 

@@ -96,10 +96,25 @@ def test_a_sync_is_asked_for(api: Api) -> None:
     assert api.request("POST", f"/v1/sources/{SOURCE}/sync", json={"mode": "some"}).status_code == 422
 
 
+def test_a_document_whose_new_version_died_has_its_old_one_indexed(api: Api) -> None:
+    world, doc_id = api.world, api.world.document("a.md")
+    world.index(doc_id, 1, ["c1", "c2"])
+    world.advance(doc_id, 2, "two")
+    with world.catalog.database.begin() as connection:
+        job = NewJob(doc_id, SOURCE, "v2", None, "00", "fast", Operation.UPSERT, world.catalog.now())
+        world.catalog.jobs.add_dead(connection, job, [VERSION], "fetch", DocumentFault(Reason.ENCRYPTED, "it needs a password"))
+    answer = api.request("GET", f"/v1/docs/{doc_id}/status", Role.READER).json()
+    assert (answer["outcome"], answer["stage"], answer["reason"]) == ("dead", "dead_letter", "encrypted")
+    assert answer["error"] == "it needs a password"
+    assert (answer["source_version"], answer["indexed_version"], answer["chunks"]) == ("v2", "v1", 2)
+    assert answer["indexed_at"] == world.catalog.now().isoformat().replace("+00:00", "Z")
+
+
 def test_the_status_of_a_document(api: Api) -> None:
     api.add_document(DOC, "a.md")
     answer = api.request("GET", f"/v1/docs/{DOC}/status", Role.READER).json()
     assert (answer["doc_id"], answer["stage"], answer["chunks"], answer["indexed_version"]) == (DOC, "pending", 0, None)
+    assert answer["outcome"] is None
     assert api.request("GET", f"/v1/docs/{'0' * 32}/status", Role.READER).status_code == 404
     assert api.request("GET", "/v1/docs/..%2f..%2fetc/status", Role.READER).status_code in (404, 422)
 

@@ -1,19 +1,15 @@
 """Generations: intents, the flip, purges, and what a holder that lost its lease can still do (nothing)."""
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
-from time import monotonic
 
 import pytest
-from sqlalchemy import text
 
 from primer_core.failures import DocumentFault, LeaseLost, Reason, Transient
 from primer_core.stages import PARSE, WRITE, Operation
 from primer_resources.catalog.generations import Flip, removed_rows
 from primer_resources.catalog.schema import chunks, index_state, intents, purges_due
-from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, VERSION, World, place
+from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, VERSION, World, place, waits_for_a_lock
 
 SECOND = timedelta(seconds=1)
 GRACE = timedelta(seconds=60)
@@ -37,7 +33,7 @@ def test_a_flip_makes_the_rows_count_and_the_document_indexed(world: World) -> N
     assert world.flip(flip) == [flip.job]
     (row,) = world.rows(index_state)
     assert (row.generation, row.previous_generation, row.manifest) == (1, 0, {"c1": 1, "c2": 1})
-    assert (row.indexed_version, row.content_hash, row.acl_ids, row.outcome) == ("v1", HASHES["one"], ["acl-a"], "indexed")
+    assert (row.content_hash, row.acl_ids) == (HASHES["one"], ["acl-a"])
     assert world.rows(intents) == world.rows(purges_due) == []
     assert [(chunk.chunk_id, chunk.added_gen, chunk.ordinal, chunk.heading_path) for chunk in world.rows(chunks)] == [
         ("c1", 1, 0, ["Guide"]),
@@ -55,7 +51,7 @@ def test_a_second_flip_keeps_what_stayed_and_purges_what_went(world: World) -> N
     world.index(document, 2, ["c2", "c3"], "two")
     assert state(world, document) == (2, 1, {"c2": 1, "c3": 2})
     (row,) = world.rows(index_state)
-    assert (row.content_hash, row.previous_content_hash, row.indexed_version) == (HASHES["two"], HASHES["one"], "v2")
+    assert (row.content_hash, row.previous_content_hash) == (HASHES["two"], HASHES["one"])
     assert row.flipped_at > row.previous_flipped_at
     assert [(purge.row_id, purge.dead_gen, purge.done_at) for purge in world.rows(purges_due)] == [("c1:1", 2, None)]
     assert [(chunk.chunk_id, chunk.added_gen, chunk.ordinal) for chunk in world.rows(chunks)] == [("c2", 1, 0), ("c3", 2, 1)]
@@ -86,7 +82,7 @@ def test_a_delete_empties_the_manifest_and_purges_every_row(world: World) -> Non
     world.job(document, 1, Operation.DELETE, None)
     assert len(world.flip(world.flip_of(world.claim_write(), []))) == 1
     (row,) = world.rows(index_state)
-    assert (row.manifest, row.outcome, row.content_hash, row.previous_content_hash) == ({}, "empty", None, HASHES["one"])
+    assert (row.manifest, row.content_hash, row.previous_content_hash) == ({}, None, HASHES["one"])
     assert [purge.row_id for purge in world.rows(purges_due)] == ["c1:1", "c2:1"]
     assert world.rows(chunks) == []
     assert world.row_of(document).status == "deleted"
@@ -221,12 +217,7 @@ def test_a_permission_change_keeps_the_content_that_the_rows_are_of(world: World
     for acl_id in ("acl-b", "acl-c"):
         move_to(world, document, acl_id, 2, "two")
         (row,) = world.rows(index_state)
-        assert (row.acl_ids, row.content_hash, row.previous_content_hash, row.indexed_version) == (
-            [acl_id],
-            HASHES["one"],
-            HASHES["one"],
-            "v1",
-        )
+        assert (row.acl_ids, row.content_hash, row.previous_content_hash) == ([acl_id], HASHES["one"], HASHES["one"])
         assert (world.row_of(document).status, world.row_of(document).reason) == ("dead_letter", "corrupt"), "it brought no new version"
 
 
@@ -290,19 +281,6 @@ def test_purges_come_oldest_first_and_no_more_than_asked(world: World) -> None:
     assert [purge.row_id for purge in world.catalog.generations.due(VERSION, BUCKETS, GRACE, 9)] == ["c1:1", "c2:2"]
 
 
-@contextmanager
-def _waits_for_a_lock(world: World) -> Iterator[None]:
-    """Goes on once some other transaction waits for a row."""
-    deadline = monotonic() + 20
-    while monotonic() < deadline:
-        with world.catalog.database.read() as connection:
-            waiting = connection.execute(text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).scalar_one()
-        if waiting:
-            yield
-            return
-    raise AssertionError("the flip never came to the row that is locked")
-
-
 # SQLite has one writer at a time: there is nothing to wait for crosswise.
 @pytest.mark.parametrize("world_url", ["postgres"], indirect=True)
 def test_a_flip_and_a_listing_that_change_the_same_documents_do_not_wait_for_each_other(world: World) -> None:
@@ -316,7 +294,7 @@ def test_a_flip_and_a_listing_that_change_the_same_documents_do_not_wait_for_eac
     with world.catalog.database.begin() as connection:
         world.catalog.documents.lock(connection, [last, first])
         flipping.start()
-        with _waits_for_a_lock(world):
+        with waits_for_a_lock(world):
             world.catalog.documents.mark_missing(connection, [last, first], 5)
     flipping.join(20)
     assert len(done) == 2

@@ -16,9 +16,10 @@ from primer_core.failures import PrimerError, SystemFault
 from primer_core.lanes import Lane
 from primer_core.source_health import PulseLimits, StallLimits
 from primer_core.stages import PARSE, WRITE
+from primer_core.ulids import LEAST_ULID
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import MIGRATIONS, Database
-from primer_resources.catalog.schema import LIVE_STATES, acls, canonicals, contents, documents, index_state, jobs, metadata
+from primer_resources.catalog.schema import LIVE_STATES, acls, canonicals, contents, documents, index_state, jobs, ledger, metadata
 from primer_resources.clock import SystemClock
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, START, VERSION, World
 
@@ -241,3 +242,56 @@ def test_documents_that_were_indexed_once_each_become_one_canonical_document_and
             ("b", "v1", "copy", "pending_write"),
         ]
         assert connection.execute(select(index_state.c.acl_ids, index_state.c.is_copy)).all() == [(["acl-a"], False)]
+
+
+def test_what_was_indexed_and_what_died_before_there_was_a_ledger_is_in_it(database: Database) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with database.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0008")
+    values = {"now": "2026-01-01 00:00:00", "then": "2026-01-02 00:00:00"}
+    document = (
+        "INSERT INTO documents (doc_id, source_id, tenant_id, library, path, uri, title, source_version, version_order, fingerprint, "
+        "canonical_doc_id, acl_id, status, event_time, deleted_at) "
+        "VALUES ('{0}', 's', 't', 'main', '{0}', 'u', 'n', '2', 2, 'f', '{0}', 'a', 'indexed', :now, {1})"
+    )
+    state = (
+        "INSERT INTO index_state (doc_id, index_version, generation, previous_generation, claimed_generation, manifest, content_hash, "
+        "indexed_version, outcome, flipped_at) VALUES ('{0}', 'v1', {1}, 0, 1, '{2}', 'h', {3}, {4}, {5})"
+    )
+    job = (
+        "INSERT INTO jobs (doc_id, source_id, source_version, content_hash, index_version, lane, operation, stage, state, reason, error, "
+        "not_before, event_time, created_at, finished_at, generation) "
+        "VALUES ('{0}', 's', '2', 'h2', 'v1', 'fast', 'upsert', 'parse', '{1}', 'corrupt', 'broken', :now, :now, :now, :then, {2})"
+    )
+    with database.begin() as connection:
+        for statement in (
+            "INSERT INTO accounts (tenant_id, active) VALUES ('t', true)",
+            "INSERT INTO sources (source_id, tenant_id, library, type, settings, sync, poll_interval_s) "
+            "VALUES ('s', 't', 'main', 'drive', '{}', 'poll', 20)",
+            "INSERT INTO index_versions (name, recipe, state, created_at) VALUES ('v1', '{}', 'live', :now)",
+            *(document.format(doc_id, ":now" if doc_id == "gone" else "NULL") for doc_id in ("dead", "gone", "good", "new", "worse")),
+            state.format("good", 1, '{"a"\\: 1, "b"\\: 1}', "'1'", "'indexed'", ":now"),
+            state.format("worse", 1, '{"c"\\: 1}', "'1'", "'indexed'", ":now"),
+            state.format("gone", 2, "{}", "'1'", "'empty'", ":now"),
+            state.format("new", 0, "{}", "NULL", "NULL", "NULL"),
+            job.format("dead", "dead", "NULL"),
+            job.format("worse", "dead", "1"),
+            job.format("new", "writing", "1"),
+        ):
+            connection.execute(text(statement), {name: value for name, value in values.items() if f":{name}" in statement})
+    database.migrate()
+    told = (ledger.c.doc_id, ledger.c.outcome, ledger.c.source_version, ledger.c.error, ledger.c.indexed_version, ledger.c.chunks)
+    with database.read() as connection:
+        assert connection.execute(select(*told).order_by(ledger.c.doc_id)).all() == [
+            ("dead", "dead", "2", "broken", None, 0),
+            ("gone", "deleted", "1", None, None, 0),
+            ("good", "indexed", "1", None, "1", 2),
+            ("worse", "dead", "2", "broken", "1", 1),
+        ]
+        assert set(connection.execute(select(ledger.c.attempt_ulid)).scalars()) == {LEAST_ULID}
+        ended = select(ledger.c.ended_at, ledger.c.indexed_at).where(ledger.c.doc_id == "worse")
+        assert connection.execute(ended).one() == (START + timedelta(days=1), START)
+        marks = select(jobs.c.doc_id, jobs.c.attempt_ulid).where(jobs.c.attempt_ulid.is_not(None))
+        assert connection.execute(marks).all() == [("new", LEAST_ULID)], "a write under way goes on"

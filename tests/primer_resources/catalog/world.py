@@ -1,12 +1,14 @@
 """A small catalog to act in: one source, documents by path, and time that the test moves on whichever database keeps it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
+from time import monotonic
 from typing import Any
 
-from sqlalchemy import Interval, Row, Table, literal, select, update
+from sqlalchemy import Interval, Row, Table, literal, select, text, update
 
 from primer_core import ids
 from primer_core.chunks import next_manifest
@@ -212,3 +214,16 @@ class World:
     def snapshot(self) -> Mapping[str, list[Row[Any]]]:
         """All rows of all tables."""
         return {name: self.rows(table) for name, table in metadata.tables.items()}
+
+
+@contextmanager
+def waits_for_a_lock(world: World) -> Iterator[None]:
+    """Goes on once some other transaction waits for a row."""
+    deadline = monotonic() + 20
+    while monotonic() < deadline:
+        with world.catalog.database.read() as connection:
+            waiting = connection.execute(text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).scalar_one()
+        if waiting:
+            yield
+            return
+    raise AssertionError("nobody came to the row that is locked")
