@@ -1,7 +1,9 @@
 """Freshness under a steady flow of real edits: the corpus's edit histories committed to a git wiki at a steady rate, with the web server,
 daemon and sensors of `make ui` at work on it. Run from the project's folder.
 
-usage: python -m benchmarks.sustained_edits [--rate 4.6] [--minutes 10] [--buckets 8] [--home FOLDER]
+usage: python -m benchmarks.sustained_edits [--rate 4.6] [--minutes 10] [--buckets 8] [--home FOLDER [--prepare]]
+
+With --prepare the pages as they were before the first edit are indexed in the folder, and nothing else; a copy of it is a start for runs.
 
 Every event of a history is one commit. When the three histories are at their end they begin anew on a second copy of their pages, whose
 words differ a little, so that no passage of it has been embedded before. Prints the times from commit to indexed (p50, p95, most), the
@@ -27,6 +29,8 @@ from typing import Any
 import psutil
 from sqlalchemy import select
 
+from primer.materialise import Materialiser
+from primer.syncing import Syncing
 from primer.workspace import Workspace
 from primer_core.stages import State
 from primer_resources.catalog.schema import documents, jobs
@@ -96,6 +100,18 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
+def _prepare(workspace: Workspace, repo: HistoryRepo) -> None:
+    """Index the pages as they are before the first edit."""
+    repo.commit(at=int(time.time()))
+    workspace.create()
+    settings = {"url": str(repo.folder), "groups": ["all"], "suffixes": ["*"]}
+    workspace.catalog.sources.add(Source("wiki", workspace.settings.tenant, "main", "wiki", settings, "poll", 10))
+    workspace.add_partitions()
+    catalog, settled = workspace.catalog, workspace.settings
+    resources = {"settings": settled, "catalog": catalog, "store": workspace.store, "toolkit": workspace.toolkit}
+    Syncing(catalog, settled, Materialiser(workspace.instance, resources), lambda *_: None).run(["wiki"])
+
+
 def _start(workspace: Workspace, log: Path) -> subprocess.Popen[bytes]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -108,7 +124,7 @@ def _start(workspace: Workspace, log: Path) -> subprocess.Popen[bytes]:
 
 
 def _waiting(workspace: Workspace) -> int:
-    return sum(workspace.catalog.jobs.standing(["wiki"]).values())
+    return sum(workspace.catalog.queue.standing(["wiki"]).values())
 
 
 def _drain(workspace: Workspace, head: Any) -> None:
@@ -157,6 +173,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--buckets", type=int, default=8)
     parser.add_argument("--home", type=Path)
+    parser.add_argument("--prepare", action="store_true")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the servers end with it
     work = options.home or Path(tempfile.mkdtemp(prefix="primer-edits-"))
@@ -165,15 +182,16 @@ def main() -> None:
     wanted = round(options.rate * options.minutes * 60)
     histories = [EditHistory(CORPUS / "edits" / name) for name in HISTORIES]
     edits = list(islice(_edits(histories), wanted))
+    is_prepared = (work / "wiki.git").is_dir()
     repo = HistoryRepo(work / "wiki.git")
     for path, page in _base(histories, edits):
         repo.put(path, page)
-    repo.commit(at=int(time.time()))
     workspace = Workspace(load_settings())
-    workspace.create()
-    settings = {"url": str(repo.folder), "groups": ["all"], "suffixes": ["*"]}
-    workspace.catalog.sources.add(Source("wiki", workspace.settings.tenant, "main", "wiki", settings, "poll", 10))
-    workspace.add_partitions()
+    if not is_prepared:
+        _prepare(workspace, repo)
+    if options.prepare:
+        workspace.close()
+        return
     ui = _start(workspace, work / "ui.log")
     family = psutil.Process(ui.pid)
     try:

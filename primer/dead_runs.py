@@ -1,18 +1,19 @@
 """Runs whose process died: the next process on the same machine closes them, and gives back the pool slots that they hold.
 Runs of a process that is told to stop: it closes them itself, and gives back what they hold in the catalog as well.
 
-Dagster frees the slots of a run that its daemon sees end. Nobody sees the end of a run that was killed inside `primer sync`, and two of
-those would keep a pool's slots for ever, so that every later sync waited.
+Dagster frees the slots of a run that its daemon sees end. Nobody sees the end of a run that was killed inside `primer sync`, or together
+with the daemon that launched it, and two of those would keep a pool's slots for ever, so that every later sync waited.
 """
 
 import os
 import socket
+from datetime import timedelta
 
 import dagster as dg
 import psutil
 
 from primer_resources.catalog.catalog import Catalog
-from primer_sensors.runs import ACTIVE
+from primer_sensors.runs import ACTIVE, living_runs
 
 PROCESS_TAG = "primer/process"
 CLOCK_S = 2.0
@@ -24,9 +25,9 @@ def process_tag() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{psutil.Process().create_time():.2f}"
 
 
-def close_dead_runs(instance: dg.DagsterInstance) -> None:
+def close_dead_runs(instance: dg.DagsterInstance, catalog: Catalog, lease: timedelta) -> None:
     """Mark runs of processes that are gone as failed, and free the pool slots of all runs that are finished."""
-    for run in instance.get_runs(filters=dg.RunsFilter(statuses=ACTIVE)):
+    for run in living_runs(instance, catalog, lease):
         if PROCESS_TAG in run.tags and _is_gone(run.tags[PROCESS_TAG]):
             instance.report_run_failed(run, "the process of this run died; what it had in hand is taken up again when its leases end")
     storage = instance.event_log_storage

@@ -193,7 +193,7 @@ def _sources(workspace: Workspace) -> Iterator[Check]:
 
 def _queue(workspace: Workspace) -> Iterator[Check]:
     dead = len(workspace.catalog.lookup.dead_letters())
-    waiting = workspace.catalog.jobs.unfinished()
+    waiting = workspace.catalog.queue.unfinished()
     message = f"{waiting} jobs not finished, {dead} dead letters"
     yield Check("queue", Severity.WARNING if dead else Severity.OK, message, "`primer dlq list` says why" if dead else "")
     settings, version = workspace.settings, workspace.catalog.deployments.live().name

@@ -9,10 +9,11 @@ import dagster as dg
 from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
 from primer_assets.access_rows import access_rows
+from primer_assets.purged_documents import purged_documents
 from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_core.failures import PrimerError
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
-from primer_sensors.runs import ACCESS_TAG, SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
+from primer_sensors.runs import ACCESS_TAG, PURGE_TAG, SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -42,8 +43,16 @@ class Materialiser:
         """One run of the access lane over a range of buckets. Raises PrimerError with the failed step's own words."""
         self._run(list(access_rows.keys), sweep_tags(ACCESS_TAG, sweep), None)
 
+    def purge(self) -> dict[str, Any]:
+        """One run of the purge. Returns its metadata. Raises PrimerError with the step's own words."""
+        return self._run(list(purged_documents.keys), {PURGE_TAG: "by hand"}, None)
+
+    def close_dead_runs(self) -> None:
+        """Give back what runs hold that have died: a step waits for a place in its pool as long as one of them has it."""
+        close_dead_runs(self.instance, self.overrides["catalog"], self.overrides["settings"].lease)
+
     def _run(self, keys: list[dg.AssetKey], tags: Mapping[str, str], partition: str | None) -> dict[str, Any]:
-        close_dead_runs(self.instance)
+        self.close_dead_runs()
         job = build_defs(self.overrides).resolve_implicit_global_asset_job_def()
         # No checks: what they say is for those who watch, and a sync ends without them.
         result = job.get_subset(asset_selection=set(keys), asset_check_selection=set()).execute_in_process(

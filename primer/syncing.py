@@ -4,7 +4,7 @@ another process did meanwhile counts as well."""
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Event, Thread
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from primer.materialise import Materialiser
 from primer_core.failures import PrimerError
 from primer_resources.catalog.catalog import Catalog
-from primer_resources.catalog.jobs import Waiting
+from primer_resources.catalog.queue import Waiting
 from primer_resources.settings import Settings
 from primer_sensors.sweeps import Sweep
 
@@ -20,6 +20,8 @@ WORDS = ("scanned", "new", "changed", "unchanged", "acl_only", "deleted", "held"
 FIGURES = ("chunks_new", "chunks_kept", "chunks_gone", "embedded", "cache_hits", "parsed")
 POLL_S = 0.5
 """How often to look whether another process, or a backoff, has set waiting work free."""
+CLOSE_S = 10.0
+"""Between two looks for runs that have died: a run is known to be dead after two leases."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +59,31 @@ class Syncing:
             except PrimerError as error:
                 listings[source_id] = {"error": str(error)}
         self._sweep_until_done(source_ids)
+        problem = self._purge()
         seconds = time.monotonic() - began
-        return [self._result(source_id, listings[source_id], started_at, seconds) for source_id in source_ids]
+        results = [self._result(source_id, listings[source_id], started_at, seconds) for source_id in source_ids]
+        return results if problem is None else [replace(result, notes=(*result.notes, problem)) for result in results]
+
+    def _purge(self) -> str | None:
+        """Purge what is due. Returns why that failed; the documents are indexed all the same, and the next sync tries again."""
+        if self.catalog.purges.is_due(self.settings.purge_grace):
+            try:
+                self.materialiser.purge()
+            except PrimerError as error:
+                return f"what was deleted is not purged yet: {error}"
+        return None
 
     def _sweep_until_done(self, source_ids: Sequence[str]) -> None:
-        total = self.catalog.jobs.unfinished(source_ids)
+        total = self.catalog.queue.unfinished(source_ids)
         first, ended = True, Event()
         watcher = Thread(target=self._watch, args=(source_ids, total, ended), name="progress", daemon=True)
         watcher.start()
         try:
-            while first or self.catalog.jobs.unfinished(source_ids):
-                before = self.catalog.jobs.standing(source_ids)
+            while first or self.catalog.queue.unfinished(source_ids):
+                before = self.catalog.queue.standing(source_ids)
                 for sweep in self._waiting_sweeps(purges=first):
                     self.materialiser.sweep(sweep)
-                if self.catalog.jobs.standing(source_ids) == before and not self._parse_slow(source_ids) and not first:
+                if self.catalog.queue.standing(source_ids) == before and not self._parse_slow(source_ids) and not first:
                     ended.wait(POLL_S)  # another process holds the lanes, or a backoff runs
                 first = False
         finally:
@@ -79,22 +92,26 @@ class Syncing:
 
     def _parse_slow(self, source_ids: Sequence[str]) -> bool:
         """One run of the slow lane, once the sweeps can do no more. Returns False where nothing of the sources waits there."""
-        sweeps = _ranges(self.catalog.jobs.waiting_slow(source_ids))
+        sweeps = _ranges(self.catalog.queue.waiting_slow(source_ids))
         for sweep in sweeps[:1]:
             self.materialiser.slow_parse(sweep)
         return bool(sweeps)
 
     def _watch(self, source_ids: Sequence[str], total: int, ended: Event) -> None:
-        """Tell how far the sources are, while the sweeps run."""
+        """Tell how far the sources are, while the sweeps run, and close runs that have died: a sweep may be waiting for their places."""
+        looked = time.monotonic()
         while not ended.wait(POLL_S):
-            standing = self.catalog.jobs.standing(source_ids)
+            if time.monotonic() - looked >= CLOSE_S:
+                self.materialiser.close_dead_runs()
+                looked = time.monotonic()
+            standing = self.catalog.queue.standing(source_ids)
             words = ", ".join(f"{count} to {stage}" for stage, count in standing.items())
             self.on_progress(words or "finishing", total - sum(standing.values()), total)
 
     def _waiting_sweeps(self, purges: bool) -> list[Sweep]:
         """One range an index version over all that waits, the access lane too; purges alone are worth one sweep and no more."""
-        waiting = self.catalog.jobs.waiting(self.settings.purge_grace)
-        return _ranges([*(row for row in waiting if row.jobs or (purges and row.purges)), *self.catalog.jobs.waiting_access()])
+        waiting = self.catalog.queue.waiting(self.settings.purge_grace)
+        return _ranges([*(row for row in waiting if row.jobs or (purges and row.purges)), *self.catalog.queue.waiting_access()])
 
     def _result(self, source_id: str, listing: dict[str, Any], since: datetime, seconds: float) -> SyncResult:
         figures = self.catalog.lookup.figures(source_id, since)

@@ -21,6 +21,7 @@ from primer_resources.directory.file import FileDirectory
 from primer_resources.document_store import DocumentStore
 from primer_resources.document_store.drives import TenantDrives
 from primer_resources.document_store.opening import open_drive
+from primer_resources.document_store.reconciler import Reconciler
 from primer_resources.reader import Reader
 from primer_resources.settings import BUNDLED_MODEL, Settings, load_settings
 from primer_resources.toolkit import Toolkit
@@ -45,6 +46,16 @@ def open_drives(settings: Settings, catalog: Catalog) -> TenantDrives:
     return TenantDrives(catalog.tenants.find, SystemClock(), lambda spec: open_drive(spec, settings.home))
 
 
+def make_store(catalog: Catalog, drives: TenantDrives) -> DocumentStore:
+    """The document store on these drives."""
+    return DocumentStore(catalog.contents, catalog.states, drives, catalog.database.clock, SystemRandom())
+
+
+def open_reconciler(catalog: Catalog, drives: TenantDrives) -> Reconciler:
+    """What holds these drives against the catalog."""
+    return Reconciler(catalog.object_owners, drives, catalog.database.clock)
+
+
 class Workspace:
     """What the commands work on."""
 
@@ -59,7 +70,7 @@ class Workspace:
     @cached_property
     def store(self) -> DocumentStore:
         """The document store."""
-        return DocumentStore.at_folder(self.settings.home.resolve() / "store")
+        return make_store(self.catalog, self.drives)
 
     @cached_property
     def drives(self) -> TenantDrives:

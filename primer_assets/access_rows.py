@@ -63,12 +63,12 @@ def drain_access(run: StageRun, tally: Tally, checkpoint: Checkpoint, linger: ti
     """
     began = moved = time.monotonic()
     while True:
-        waiting = run.catalog.jobs.waiting_access(run.version.name, run.buckets)
+        waiting = run.catalog.queue.waiting_access(run.version.name, run.buckets)
         if waiting and _write_batch(run, [row.bucket for row in waiting], tally, checkpoint):
             moved = time.monotonic()
         idle, patience = time.monotonic() - moved, run.settings.lease if waiting else linger
         if time.monotonic() - began >= RUN_TIME.total_seconds() or idle >= patience.total_seconds():
-            return sum(row.jobs for row in run.catalog.jobs.waiting_access(run.version.name, run.buckets))
+            return sum(row.jobs for row in run.catalog.queue.waiting_access(run.version.name, run.buckets))
         pause(LINGER_POLL_S)
 
 

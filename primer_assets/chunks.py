@@ -13,7 +13,7 @@ from primer_core.stages import CHUNK
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.jobs import Job
 from primer_resources.chunker.base import ChunkRequest
-from primer_resources.document_store import DocumentStore
+from primer_resources.document_store import DocumentStore, TenantStore
 from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 
@@ -40,29 +40,30 @@ def chunks(
 
 
 def _chunk(run: StageRun, batch: list[Job], tally: Tally) -> None:
-    by_accepted: dict[str, list[Job]] = defaultdict(list)
-    for job in batch:
-        by_accepted[job.accepted_pages].append(job)
-    for accepted_pages, jobs in by_accepted.items():
-        _chunk_outputs(run, output_version(run.version.recipe.parser.version, accepted_pages), jobs, tally)
+    for tenant_id, theirs in run.by_tenant(batch).items():
+        by_accepted: dict[str, list[Job]] = defaultdict(list)
+        for job in theirs:
+            by_accepted[job.accepted_pages].append(job)
+        for accepted_pages, jobs in by_accepted.items():
+            _chunk_outputs(run, run.store.of(tenant_id), output_version(run.version.recipe.parser.version, accepted_pages), jobs, tally)
 
 
-def _chunk_outputs(run: StageRun, parser: str, batch: list[Job], tally: Tally) -> None:
-    """Chunk what a parser version gave (`parser`, with the pages that a person let through)."""
+def _chunk_outputs(run: StageRun, store: TenantStore, parser: str, batch: list[Job], tally: Tally) -> None:
+    """Chunk what a parser version gave a tenant (`parser`, with the pages that a person let through)."""
     chunker = run.version.recipe.chunker.version
     by_content: dict[str, list[Job]] = defaultdict(list)
     for job in batch:
         by_content[job.content_hash or ""].append(job)
     missing = []
     for content_hash, jobs in by_content.items():
-        if run.store.has_chunks(content_hash, parser, chunker):
-            _finish(run, jobs, run.store.get_chunks(content_hash, parser, chunker), tally)
+        if store.has_chunks(content_hash, parser, chunker):
+            _finish(run, jobs, store.get_chunks(content_hash, parser, chunker), tally)
         else:
             missing.append(content_hash)
-    for outcome in run.tools.chunker.chunk_many(_requests(run, parser, missing, by_content)) if missing else ():
+    for outcome in run.tools.chunker.chunk_many(_requests(run, store, parser, missing, by_content)) if missing else ():
         jobs = by_content[outcome.content_hash]
         if outcome.fault is None:
-            run.store.put_chunks(outcome.content_hash, parser, chunker, outcome.chunks)
+            store.put_chunks(outcome.content_hash, parser, chunker, outcome.chunks, run.owner)
             _finish(run, jobs, outcome.chunks, tally)
             continue
         for job in jobs:
@@ -70,11 +71,13 @@ def _chunk_outputs(run: StageRun, parser: str, batch: list[Job], tally: Tally) -
             tally.fail(outcome.fault)
 
 
-def _requests(run: StageRun, parser: str, missing: list[str], by_content: dict[str, list[Job]]) -> Iterator[ChunkRequest]:
+def _requests(
+    run: StageRun, store: TenantStore, parser: str, missing: list[str], by_content: dict[str, list[Job]]
+) -> Iterator[ChunkRequest]:
     """Parsed documents, read one by one as the workers ask for them."""
     titles = run.catalog.parses.titles([by_content[content_hash][0].doc_id for content_hash in missing])
     for content_hash in missing:
-        document = run.store.get_document(content_hash, parser)
+        document = store.get_document(content_hash, parser)
         yield ChunkRequest(content_hash, document, titles[by_content[content_hash][0].doc_id])
 
 

@@ -95,7 +95,7 @@ def _wanted_strings(run: StageRun, batch: list[Job]) -> dict[int, dict[str, str]
     for job in batch:
         state = states.get(job.doc_id)
         manifest = {} if state is None else state.manifest
-        made = run.chunks_of(job.content_hash or "", job.accepted_pages)
+        made = run.chunks_of(job, job.content_hash or "", job.accepted_pages)
         wanted[job.job_id] = {
             vector_key(run.tools, chunk.embed_text): chunk.embed_text for chunk in made if chunk.id_in(job.doc_id) not in manifest
         }

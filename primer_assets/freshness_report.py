@@ -1,9 +1,8 @@
 """`freshness_report`: how long changes take, what waits, and how the sources stand. A report: nothing depends on it."""
 
-from collections.abc import Sequence
-
 import dagster as dg
 
+from primer_assets.markdown import markdown_table
 from primer_assets.pulse_checks import take_pulse
 from primer_assets.stage_run import plain_errors
 from primer_core.freshness import in_words
@@ -54,13 +53,8 @@ def to_markdown(pulse: Pulse) -> str:
     return "\n\n".join(
         (
             f"Over the last {in_words(pulse.window.total_seconds())}, index version {pulse.index_version}",
-            _table(("source", "lane", "changes", "p50", "p95", "p95 by the source's clock"), fresh),
-            _table(("lane", "state", "jobs", "oldest"), queue),
-            _table(("source", "health", "last good sync", "reason"), sources),
+            markdown_table(("source", "lane", "changes", "p50", "p95", "p95 by the source's clock"), fresh),
+            markdown_table(("lane", "state", "jobs", "oldest"), queue),
+            markdown_table(("source", "health", "last good sync", "reason"), sources),
         )
     )
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines)

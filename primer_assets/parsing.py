@@ -17,6 +17,7 @@ from primer_core.failures import DocumentFault
 from primer_core.lanes import Lane
 from primer_core.reviews import ReviewPage, output_version, pages_of
 from primer_core.stages import PARSE
+from primer_core.stored_states import pipeline_state
 from primer_resources.catalog.jobs import Job
 from primer_resources.catalog.reviews import SeenPage
 from primer_resources.memory import give_back_memory
@@ -38,8 +39,10 @@ class LaneWork:
 
 @dataclass(slots=True)
 class _UnderWay:
-    """A content that is being parsed: the jobs that wait for it, and the label of the pages it is parsed with."""
+    """A content that is being parsed: whose it is, the jobs that wait for it, and the label of the pages it is parsed with."""
 
+    tenant_id: str
+    content_hash: str
     jobs: list[Job]
     accepted_pages: str
 
@@ -49,7 +52,7 @@ def parse_waiting(run: StageRun, work: LaneWork) -> Tally:
     parsing = _Parsing(run, work, Tally())
     with run.working(), Scratch() as folder:
         for outcome in work.parser.parse_many(parsing.requests(folder)):
-            (folder / outcome.content_hash).unlink(missing_ok=True)
+            (folder / outcome.key).unlink(missing_ok=True)
             parsing.settle(outcome)
     return parsing.tally
 
@@ -71,62 +74,71 @@ class _Parsing:
         self.in_use = frozenset(version.recipe.parser.version for version in self.run.catalog.deployments.open_versions())
         for batch in self.run.claims(PARSE, self.run.buckets, self.work.lane, self.work.claim):
             self.tally.documents += len(batch)
-            wanted = self._admit(batch)
-            titles = self.run.catalog.parses.titles([self.under_way[content].jobs[0].doc_id for content in wanted])
-            for content in wanted:
-                target = folder / content
-                self.run.store.fetch_content(content, target)
+            wanted = [key for tenant_id, jobs in self.run.by_tenant(batch).items() for key in self._admit(tenant_id, jobs)]
+            titles = self.run.catalog.parses.titles([self.under_way[key].jobs[0].doc_id for key in wanted])
+            for key in wanted:
+                target, entry = folder / key, self.under_way[key]
+                try:
+                    self.run.store.of(entry.tenant_id).fetch_content(entry.content_hash, target)
+                except DocumentFault as fault:
+                    self._fail(self.under_way.pop(key).jobs, fault)
+                    continue
                 target.chmod(stat.S_IRUSR)
-                entry = self.under_way[content]
-                pages = self.run.catalog.parses.pages(content) if self.work.lane is Lane.SLOW else None
-                yield ParseRequest(content, target, titles[entry.jobs[0].doc_id], pages_of(entry.accepted_pages), pages)
+                pages = None
+                if self.work.lane is Lane.SLOW:
+                    pages = self.run.catalog.contents.pages(entry.tenant_id, entry.content_hash)
+                yield ParseRequest(key, target, titles[entry.jobs[0].doc_id], pages_of(entry.accepted_pages), pages)
             give_back_memory()
             if self.work.time is not None and time.monotonic() - self.tally.started > self.work.time.total_seconds():
                 return
 
-    def _admit(self, batch: Sequence[Job]) -> list[str]:
-        """The contents of claimed jobs that are to be parsed. What is parsed already is passed on; jobs of one under way wait for it."""
+    def _admit(self, tenant_id: str, batch: Sequence[Job]) -> list[str]:
+        """The keys of a tenant's contents, of claimed jobs, that are to be parsed. What is parsed already is passed on; jobs of one under
+        way wait for it."""
         by_content: dict[str, list[Job]] = defaultdict(list)
         for job in batch:
             by_content[job.content_hash or ""].append(job)
-        for content in by_content.keys() & self.under_way.keys():
-            self.under_way[content].jobs.extend(by_content.pop(content))
+        keys = {content: pipeline_state(tenant_id, content, self.parser_version).node_id for content in by_content}
+        for content in [content for content, key in keys.items() if key in self.under_way]:
+            self.under_way[keys.pop(content)].jobs.extend(by_content.pop(content))
         catalog, owner = self.run.catalog, self.run.owner
         with catalog.database.begin() as connection:
-            accepted = catalog.reviews.accepted(connection, by_content)
+            accepted = catalog.reviews.accepted(connection, tenant_id, by_content)
             versions = {content: output_version(self.parser_version, label) for content, label in accepted.items()}
-            for content in catalog.parses.known(connection, versions):
+            for content in catalog.parses.known(connection, tenant_id, versions):
                 ready = by_content.pop(content)
                 catalog.jobs.complete_parse(connection, ready, owner, {}, accepted[content])
                 self.tally.counts["already_parsed"] += len(ready)
-        self.under_way.update({content: _UnderWay(jobs, accepted[content]) for content, jobs in by_content.items()})
-        return list(by_content)
+        for content, jobs in by_content.items():
+            self.under_way[keys[content]] = _UnderWay(tenant_id, content, jobs, accepted[content])
+        return [keys[content] for content in by_content]
 
     def settle(self, outcome: ParseOutcome) -> None:
         """Commit what came of a content, and move its jobs on."""
         catalog, owner = self.run.catalog, self.run.owner
-        entry = self.under_way.pop(outcome.content_hash)
+        entry = self.under_way.pop(outcome.key)
+        tenant_id, content = entry.tenant_id, entry.content_hash
         self.tally.counts["parse_ms"] += round(outcome.seconds * 1000)
         if outcome.slow is not None:
             with catalog.database.begin() as connection:
-                catalog.parses.leave_to_slow_lane(connection, outcome.content_hash, outcome.slow)
+                catalog.contents.leave_to_slow_lane(connection, tenant_id, content, outcome.slow)
                 catalog.jobs.put_back(connection, PARSE, entry.jobs, owner, Lane.SLOW)
             self.tally.counts["left_to_slow_lane"] += len(entry.jobs)
             return
         version = output_version(self.parser_version, entry.accepted_pages)
         parsed, fault = outcome.parsed, outcome.fault
         if parsed is not None:
-            self.run.store.put_parsed(outcome.content_hash, version, parsed)
-        seen = self._keep_pictures(outcome)
+            self.run.store.of(tenant_id).put_parsed(content, version, parsed, owner, base=self.parser_version)
+        seen = self._keep_pictures(entry, outcome)
         with catalog.database.begin() as connection:
-            if catalog.reviews.accepted(connection, [outcome.content_hash])[outcome.content_hash] != entry.accepted_pages:
+            if catalog.reviews.accepted(connection, tenant_id, [content])[content] != entry.accepted_pages:
                 catalog.jobs.put_back(connection, PARSE, entry.jobs, owner)
                 self.tally.counts["decided_meanwhile"] += len(entry.jobs)
                 return
             elements, pages = (None, None) if parsed is None else (len(parsed.elements), parsed.pages)
             reason = None if fault is None else fault.reason
-            catalog.parses.record(connection, version, outcome.content_hash, elements, pages, reason, outcome.kept)
-            catalog.reviews.record(connection, outcome.content_hash, self.parser_version, self.in_use, seen)
+            catalog.parses.record(connection, version, tenant_id, content, elements, pages, reason, outcome.kept)
+            catalog.reviews.record(connection, tenant_id, content, self.parser_version, self.in_use, seen)
             if fault is None:
                 counts = {entry.jobs[0].job_id: {"parsed": 1}}
                 catalog.jobs.complete_parse(connection, entry.jobs, owner, counts, entry.accepted_pages)
@@ -146,8 +158,9 @@ class _Parsing:
             self.run.catalog.jobs.fail(PARSE, job, self.run.owner, own)
             self.tally.fail(own)
 
-    def _keep_pictures(self, outcome: ParseOutcome) -> list[SeenPage]:
+    def _keep_pictures(self, entry: _UnderWay, outcome: ParseOutcome) -> list[SeenPage]:
         """Put the pictures of the pages to review into the store, before any transaction is open."""
+        store = self.run.store.of(entry.tenant_id)
         regions: dict[int, list[ReviewPage]] = defaultdict(list)
         for review in outcome.reviews:
             regions[review.page].append(review)
@@ -157,7 +170,7 @@ class _Parsing:
                 region,
                 review.confidence,
                 review.text,
-                self.run.store.put_picture(outcome.content_hash, self.parser_version, page, region, review.image),
+                store.put_picture(entry.content_hash, self.parser_version, page, region, review.image, self.run.owner),
             )
             for page, reviews in sorted(regions.items())
             for region, review in enumerate(reviews)

@@ -24,7 +24,7 @@ from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import ChangePage, Connector, Cursor, CursorExpired
 from primer_resources.connectors.frozen import FrozenSource
 from primer_resources.containers.expander import Expander
-from primer_resources.document_store import DocumentStore
+from primer_resources.document_store import DocumentStore, TenantStore
 from primer_resources.scratch import Scratch
 from primer_resources.settings import Settings
 
@@ -63,7 +63,8 @@ class Planner:
                 plan = self.look(source, frozen, open_reading, str(expired))
         reading = readings[-1]
         reads = tuple(to_planned(read) for read in reading.reads)
-        return replace(plan, reads=reads, estimate=self._estimate(plan, reading.reads, reading.ocr_pages))
+        estimated = self._estimate(plan, reading.reads, reading.ocr_pages, self.store.of(source.tenant_id))
+        return replace(plan, reads=reads, estimate=estimated)
 
     def look(self, source: Source, frozen: FrozenSource, open_reading: Callable[..., Reading], why_listed: str | None) -> SyncPlan:
         """One look: by listing where `why_listed` says why, by the feed otherwise. The plan has no reads and no estimate yet.
@@ -75,7 +76,7 @@ class Planner:
         with closing(DryCatalog(self.catalog)) as dry:
             sync = _PlanningSync(
                 dry,
-                self.store,
+                self.store.of(source.tenant_id),
                 frozen,
                 self.expander,
                 source,
@@ -123,7 +124,7 @@ class Planner:
         steps += [PlannedStep(PlanOperation.HOLD, known[doc_id].path, doc_id) for doc_id in written.held]
         return tuple(sorted(steps, key=lambda step: (step.path, step.doc_id)))
 
-    def _estimate(self, plan: SyncPlan, reads: Sequence[Read], ocr_pages: Mapping[str, int]) -> Estimate:
+    def _estimate(self, plan: SyncPlan, reads: Sequence[Read], ocr_pages: Mapping[str, int], store: TenantStore) -> Estimate:
         """The cost of what would be indexed; a content that several documents have is read once."""
         live = self.catalog.deployments.live()
         edited = {step.content_hash for step in plan.steps if step.operation is PlanOperation.UPDATE}
@@ -133,7 +134,7 @@ class Planner:
             if read.fetched is None or read.fetched.content_hash not in indexed:
                 continue
             key = read.fetched.content_hash
-            has_chunks = self.store.has_chunks(key, live.recipe.parser.version, live.recipe.chunker.version)
+            has_chunks = store.has_chunks(key, live.recipe.parser.version, live.recipe.chunker.version)
             contents[key] = ToIndex(read.mime or "", read.fetched.size, key in edited, ocr_pages.get(key, 0), has_chunks)
         return estimate(contents.values(), self.catalog.plan_figures.measured(live.name))
 

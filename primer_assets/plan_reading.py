@@ -6,7 +6,7 @@ from pathlib import Path
 
 from primer_assets.source_reading import Read, Reading, member_item
 from primer_core.failures import DocumentFault, Reason
-from primer_core.lanes import Lane
+from primer_core.lanes import Lane, lane_at_fetch
 from primer_core.routing import Format, Sniffed
 from primer_core.sync_plan import PlannedRead
 from primer_resources.catalog.documents import KnownDocument
@@ -58,14 +58,15 @@ class DryReading(Reading):
         self.reads.extend(reads)
         return reads
 
-    def _register(self, every: Sequence[Read]) -> Mapping[str, Lane]:
+    def _lanes(self, every: Sequence[Read]) -> Mapping[str, Lane]:
         return {read.fetched.content_hash: read.lane for read in every if read.fetched is not None}
 
-    def _store(self, file: Path, content_hash: str, sniffed: Sniffed) -> None:
+    def _store(self, file: Path, content_hash: str, size: int, sniffed: Sniffed) -> Lane:
         if sniffed.format is Format.IMAGE:
             self.ocr_pages[content_hash] = 1
         elif sniffed.format is Format.PDF and content_hash not in self.ocr_pages:
             self.ocr_pages[content_hash] = self.count_ocr_pages(file, file.name) or 0
+        return lane_at_fetch(sniffed.format, size, self.fast)
 
 
 @dataclass(slots=True)
@@ -82,7 +83,7 @@ class RememberedReading(Reading):
             return Read(item, None, None, DocumentFault(Reason.CHANGING, "it is listed otherwise than when the plan was made"))
         return _from_planned(item, planned)
 
-    def _register(self, every: Sequence[Read]) -> Mapping[str, Lane]:
+    def _lanes(self, every: Sequence[Read]) -> Mapping[str, Lane]:
         return {read.fetched.content_hash: read.lane for read in every if read.fetched is not None}
 
 

@@ -1,4 +1,4 @@
-"""Deletes: documents become tombstones, and jobs take their rows out of the indexes or over to a copy."""
+"""Deletes: documents become tombstones, jobs take their rows out of the indexes or over to a copy, and their bodies wait to be purged."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -48,6 +48,7 @@ def tombstone_documents(
     """
     now = catalog.database.clock.now()
     went = set(catalog.documents.tombstone(connection, gone, now, told, if_missing))
+    catalog.states.doom(connection, went)
     for document in gone:
         if document.doc_id in went:
             at = told[document.doc_id].event_time if document.doc_id in told else now

@@ -59,15 +59,26 @@ def source_documents(
         with Heartbeat(lease, lambda: catalog.holders.beat(owner, lease), lambda: catalog.sources.renew(owner, lease)):
             try:
                 with closing(connectors.open(source)) as connector:
-                    expander, fast = toolkit.expander, settings.fast_lane
                     sync = PlannedSync(
-                        catalog, store, connector, expander, source, scan, epoch, versions, settings.buckets, confirms_held, fast, plan=plan
+                        catalog,
+                        store.of(source.tenant_id),
+                        connector,
+                        toolkit.expander,
+                        source,
+                        scan,
+                        epoch,
+                        versions,
+                        settings.buckets,
+                        confirms_held,
+                        settings.fast_lane,
+                        plan=plan,
+                        run_id=owner,
                     )
                     due = not by_sensor or is_due(source, began_at, settings.full_listing_interval, settings.held_delete_wait)
                     if plan is None:
                         turn = take_turn(sync, began_at, settings.full_listing_interval, due)
                     else:
-                        turn = sync.apply(Planner(catalog, store, expander, settings), connector)
+                        turn = sync.apply(Planner(catalog, store, toolkit.expander, settings), connector)
             except PlanRefused:
                 catalog.sources.give_back(owner)
                 raise

@@ -13,7 +13,7 @@ from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.documents import KnownDocument
 from primer_resources.connectors.base import Connector, Fetched, ListedItem
 from primer_resources.containers.expander import Expander
-from primer_resources.document_store import DocumentStore
+from primer_resources.document_store import Arrived, TenantStore
 from primer_resources.parser.sniffing import sniff_file
 
 TRIES = 3
@@ -39,7 +39,7 @@ class Reading:
     """Reads items of one source. `notices` are containers that could not be taken apart, and why."""
 
     catalog: Catalog
-    store: DocumentStore
+    store: TenantStore
     connector: Connector
     expander: Expander
     fast: FastLane
@@ -51,7 +51,7 @@ class Reading:
         """Read items; their contents are in the store and in the catalog afterwards. An item that is to stay as it is has no read."""
         tried = (self._read(item, known.get(item.path)) for item in items)
         reads = [read for read in tried if read is not None]
-        lanes = self._register([each for read in reads for each in (read, *read.members)])
+        lanes = self._lanes([each for read in reads for each in (read, *read.members)])
 
         def placed(read: Read) -> Read:
             members = tuple(placed(member) for member in read.members)
@@ -59,19 +59,15 @@ class Reading:
 
         return [placed(read) for read in reads]
 
-    def _register(self, every: Sequence[Read]) -> Mapping[str, Lane]:
-        """Make the contents known. Returns content hash → the lane that it is parsed in, perhaps decided before."""
-        with self.catalog.database.begin() as connection:
-            for read in every:
-                if read.fetched is not None and read.mime is not None:
-                    content_hash, size = read.fetched.content_hash, read.fetched.size
-                    key = self.store.content_key(content_hash)
-                    self.catalog.documents.add_content(connection, content_hash, size, read.mime, read.lane, key)
-        return self.catalog.parses.lanes({read.fetched.content_hash for read in every if read.fetched is not None})
+    def _lanes(self, every: Sequence[Read]) -> Mapping[str, Lane]:
+        """content hash → the lane that it is parsed in, perhaps decided before."""
+        return self.catalog.contents.lanes(self.store.tenant_id, {read.fetched.content_hash for read in every if read.fetched is not None})
 
-    def _store(self, file: Path, content_hash: str, sniffed: Sniffed) -> None:
-        """Keep the bytes of a content."""
-        self.store.put_content(file, content_hash)
+    def _store(self, file: Path, content_hash: str, size: int, sniffed: Sniffed) -> Lane:
+        """Keep the bytes of a content. Returns the lane that it is to be parsed in, as far as reading it tells."""
+        lane = lane_at_fetch(sniffed.format, size, self.fast)
+        self.store.keep(Arrived(file, content_hash, size, sniffed.mime, lane))
+        return lane
 
     def _read(self, item: ListedItem, document: KnownDocument | None) -> Read | None:
         """Fetch into the store, unless nobody knows who may see it.
@@ -92,7 +88,7 @@ class Reading:
                 changing = str(error)
                 continue
             self.bytes_read += fetched.size
-            is_same = document is not None and document.content_hash == fetched.content_hash
+            is_same = document is not None and document.content_hash == fetched.content_hash and not document.fetch_again
             read = self._keep(item, target, fetched, is_same)
             target.unlink()
             return read
@@ -103,8 +99,7 @@ class Reading:
         sniffed = sniff_file(file, item.title)
         faults = len(self.notices)
         members = () if is_same or not self.expander.opens(sniffed) else tuple(self._members(item, file))
-        self._store(file, fetched.content_hash, sniffed)
-        lane = lane_at_fetch(sniffed.format, fetched.size, self.fast)
+        lane = self._store(file, fetched.content_hash, fetched.size, sniffed)
         return Read(item, fetched, sniffed.mime, None, lane, members, is_taken_apart=not is_same and len(self.notices) == faults)
 
     def _members(self, item: ListedItem, file: Path) -> Iterator[Read]:
@@ -116,9 +111,8 @@ class Reading:
                     content_hash = hashlib.file_digest(opened, "sha256").hexdigest()
                 inner = member_item(item, member.path, content_hash, size)
                 sniffed = sniff_file(member.file, inner.title)
-                self._store(member.file, content_hash, sniffed)
-                fetched = Fetched(content_hash, size, content_hash, item.modified_ns)
-                yield Read(inner, fetched, sniffed.mime, None, lane_at_fetch(sniffed.format, size, self.fast))
+                lane = self._store(member.file, content_hash, size, sniffed)
+                yield Read(inner, Fetched(content_hash, size, content_hash, item.modified_ns), sniffed.mime, None, lane)
         except DocumentFault as fault:
             self.notices.append(f"the files inside are not read: {fault.message}")
 

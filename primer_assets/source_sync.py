@@ -23,6 +23,7 @@ from primer_core.lanes import FastLane
 from primer_core.renames import Appeared, Vanished, match_renames
 from primer_core.source_time import from_ns
 from primer_core.stages import FETCH, Operation
+from primer_core.stored_states import WrittenBy
 from primer_core.sync_report import SyncReport
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
@@ -34,7 +35,7 @@ from primer_resources.catalog.sources import Source
 from primer_resources.connectors.base import Access, Connector, Cursor, ListedItem
 from primer_resources.connectors.frozen import to_line, unspool
 from primer_resources.containers.expander import Expander
-from primer_resources.document_store import DocumentStore
+from primer_resources.document_store import TenantStore
 from primer_resources.scratch import Scratch
 from primer_resources.seen_ids import MissingIds, SeenIds
 
@@ -52,7 +53,7 @@ class SourceSync:
     """One sync under way."""
 
     catalog: Catalog
-    store: DocumentStore
+    store: TenantStore
     connector: Connector
     expander: Expander
     source: Source
@@ -73,6 +74,7 @@ class SourceSync:
     _seen: SeenIds = field(init=False)
     hiding: set[str] = field(default_factory=set)
     open_reading: Callable[..., Reading] = Reading
+    run_id: str = ""
 
     def run(self) -> DeleteDecision:
         """List, settle, delete. Returns what was decided on the documents that the listing no longer showed.
@@ -170,7 +172,7 @@ class SourceSync:
             self.catalog.copies.settle(connection, locked, self.versions)
 
     def _must_read(self, item: ListedItem, document: KnownDocument) -> bool:
-        if item.fault is not None or document.content_hash is None or item.fingerprint != document.fingerprint:
+        if item.fault is not None or document.content_hash is None or document.fetch_again or item.fingerprint != document.fingerprint:
             return True
         began = self.source.last_began_at
         return began is not None and from_ns(item.modified_ns) >= began - RACY
@@ -188,11 +190,14 @@ class SourceSync:
             return
         if fetched is not None and fetched.content_hash == document.content_hash:
             self._move(connection, item, fetched.fingerprint, document)
+            if document.fetch_again:
+                self._index_again(connection, read, document)
             return
         version = self._version(read, document.version_order)
         place = self._place(item, item.fingerprint if fetched is None else fetched.fingerprint, document)
         if self.catalog.documents.advance(connection, document.doc_id, place, version):
             self.report.changed += 1
+            self._own(connection, document.doc_id, version)
             self._add_job(connection, document.doc_id, document.bucket or version.bucket, version, read, place)
 
     def _settle_new(self, batch: list[ListedItem], reading: Reading, missing: MissingIds) -> None:
@@ -242,11 +247,17 @@ class SourceSync:
         place = self._place(read.item, read.item.fingerprint if read.fetched is None else read.fetched.fingerprint, None)
         if self.catalog.documents.add(connection, self.source, doc_id, place, version):
             self.report.new += 1
+            self._own(connection, doc_id, version)
             bucket = self.catalog.documents.bucket(connection, doc_id)
             self._add_job(connection, doc_id, bucket, version, read, place)
             told = [] if place.container else self.catalog.events.waiting_acls(connection, self.source.source_id, place.path)
             if told:
                 self.catalog.inbox.tell(connection, self.source, told, self.versions)
+
+    def _own(self, connection: Connection, doc_id: str, version: VersionFacts) -> None:
+        """The document has the bytes of its version from now on, and no others."""
+        by = WrittenBy(FETCH, self.run_id, version.source_version)
+        self.catalog.states.own(connection, self.source.tenant_id, doc_id, version.content_hash, by)
 
     def _version(self, read: Read, order: int) -> VersionFacts:
         """What is seen now is newer than what is known, whatever the file's time says: an older file may have been put back."""
@@ -283,10 +294,28 @@ class SourceSync:
             operation = self.catalog.copies.join(connection, doc_id, version.content_hash or "", self.versions)
             self.catalog.jobs.add(connection, [replace(job, operation=operation)], self.versions)
 
+    def _index_again(self, connection: Connection, read: Read, document: KnownDocument) -> None:
+        """A replay waited for the bytes of a document, which are those that it had: it goes its whole way once more."""
+        self.catalog.documents.fetched(connection, document.doc_id)
+        operation = self.catalog.copies.join(connection, document.doc_id, document.content_hash or "", self.versions)
+        job = NewJob(
+            document.doc_id,
+            self.source.source_id,
+            document.source_version,
+            document.content_hash,
+            document.bucket or "",
+            read.lane,
+            operation,
+            self.catalog.database.clock.now(),
+        )
+        self.catalog.jobs.add(connection, [job], self.versions)
+
     def _move(self, connection: Connection, item: ListedItem, fingerprint: str, document: KnownDocument) -> None:
         """The content stays, and everything else is as the source shows it now."""
         place = self._place(item, fingerprint, document)
         self.catalog.documents.move(connection, document.doc_id, place)
+        if document.content_hash is not None:
+            self.catalog.contents.owned(connection, self.source.tenant_id, document.content_hash)
         self._queue_new_acl(connection, document, place.acl_id)
         self._count_kept(item, (place.acl_id, place.acl_error) != (document.acl_id, document.acl_error))
 

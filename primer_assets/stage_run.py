@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.catalog.jobs import Job
 from primer_resources.catalog.sources import Source
-from primer_resources.document_store import DocumentStore
+from primer_resources.document_store import DocumentStore, TenantStore
 from primer_resources.heartbeat import Heartbeat
 from primer_resources.memory import give_back_memory
 from primer_resources.settings import Settings
@@ -90,10 +90,22 @@ class StageRun:
             lambda: catalog.lanes.renew(owner, lease),
         )
 
-    def chunks_of(self, content_hash: str, accepted_pages: str) -> tuple[Chunk, ...]:
-        """The chunk set of a content, as it was parsed with the pages that a person let through (their label)."""
+    def store_of(self, job: Job) -> TenantStore:
+        """The document store of the job's tenant."""
+        return self.store.of(self.source_of(job.source_id).tenant_id)
+
+    def by_tenant(self, batch: Iterable[Job]) -> dict[str, list[Job]]:
+        """tenant → jobs: two tenants with equal bytes have two contents."""
+        found: dict[str, list[Job]] = {}
+        for job in batch:
+            found.setdefault(self.source_of(job.source_id).tenant_id, []).append(job)
+        return found
+
+    def chunks_of(self, job: Job, content_hash: str, accepted_pages: str) -> tuple[Chunk, ...]:
+        """The chunk set of a content of the job's tenant, as it was parsed with the pages that a person let through (their label)."""
         recipe = self.version.recipe
-        return self.store.get_chunks(content_hash, output_version(recipe.parser.version, accepted_pages), recipe.chunker.version)
+        output = output_version(recipe.parser.version, accepted_pages)
+        return self.store_of(job).get_chunks(content_hash, output, recipe.chunker.version)
 
     def claims(self, stage: Stage, buckets: Sequence[str], lane: Lane | None = None, size: int | None = None) -> Iterator[list[Job]]:
         """Batches of claimed jobs until none waits or the run has had its share; the next sweep goes on.

@@ -61,7 +61,7 @@ def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:
         raise SystemFault(f"job {job.job_id} of document {job.doc_id} has no open generation, so its rows would be wrong")
     source: WriteState | Job = state if job.operation is Operation.ACL else job
     gone = job.operation in (Operation.DELETE, Operation.COPY) or source.content_hash is None
-    made = () if gone else run.chunks_of(source.content_hash or "", source.accepted_pages)
+    made = () if gone else run.chunks_of(job, source.content_hash or "", source.accepted_pages)
     if job.operation is Operation.ACL:
         made = tuple(chunk for chunk in made if chunk.id_in(job.doc_id) in state.manifest)
     rewrite = state.acl_ids is not None and state.acl_ids != job.acl_ids

@@ -34,6 +34,7 @@ class Reason(StrEnum):
     OUTSIDE_ROOT = "outside_root"
     NAME_NOT_UTF8 = "name_not_utf8"
     CHANGING = "changing"
+    BYTES_DELETED = "bytes_deleted"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
 
 
@@ -57,6 +58,7 @@ NEXT_ACTION: dict[Reason, str] = {
     Reason.OUTSIDE_ROOT: "the link leaves the source's folder: move the file inside, or add its folder as a source",
     Reason.NAME_NOT_UTF8: "rename the file to a valid UTF-8 name",
     Reason.CHANGING: "the file kept changing while it was read; it is tried again at the next sync",
+    Reason.BYTES_DELETED: "`primer replay --doc DOC --to-stage parse --apply`: its source is asked for it again",
     Reason.ATTEMPTS_EXHAUSTED: "read the error, mend its cause, then `primer dlq retry`",
 }
 """What a person should do about each reason."""

@@ -11,7 +11,7 @@ from primer_core.visibility import TwoFlips
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.catalog.gate import Gate, HitDocument
-from primer_resources.document_store import DocumentStore
+from primer_resources.document_store import DocumentStore, TenantStore
 from primer_resources.embedder.base import Vector
 from primer_resources.index_base import Hit, Scope
 from primer_resources.toolkit import Tools
@@ -44,7 +44,7 @@ class Reader:
 
     def __init__(self, catalog: Catalog, store: DocumentStore, version: IndexVersion, tools: Tools) -> None:
         self._catalog = catalog
-        self._store = store
+        self._stores = store
         self._version = version
         self._tools = tools
 
@@ -80,17 +80,20 @@ class Reader:
             exhausted = len(by_vector) < limit and len(by_keyword) < limit
             if len(ranked) >= k or exhausted or limit >= MOST_CANDIDATES:
                 hits = {hit.row_id: hit for hit in every}
-                return self._quote([(hits[row], score) for row, score in ranked[:k]], gate, shown)
+                best = [(hits[row], score) for row, score in ranked[:k]]
+                return self._quote(best, gate, shown, self._stores.of(scope.tenant_id))
             limit *= OVERFETCH
 
-    def _quote(self, hits: Sequence[tuple[Hit, float]], gate: Gate, shown: Mapping[str, HitDocument | None]) -> list[SearchResult]:
+    def _quote(
+        self, hits: Sequence[tuple[Hit, float]], gate: Gate, shown: Mapping[str, HitDocument | None], store: TenantStore
+    ) -> list[SearchResult]:
         """The words of each hit, from the chunk set that its rows were written from, under the name of the document it is shown as."""
         passages: dict[str, dict[str, Chunk]] = {}
         wanted: dict[str, set[str]] = {}
         for hit, _ in hits:
             wanted.setdefault(hit.doc_id, set()).add(hit.chunk_id)
         for doc_id, chunk_ids in wanted.items():
-            passages[doc_id] = self._passages(doc_id, chunk_ids, gate.owners[doc_id].outputs)
+            passages[doc_id] = self._passages(doc_id, chunk_ids, gate.owners[doc_id].outputs, store)
         results = []
         for hit, score in hits:
             document, chunk = shown[hit.row_id], passages[hit.doc_id].get(hit.chunk_id)
@@ -112,7 +115,9 @@ class Reader:
             )
         return results
 
-    def _passages(self, doc_id: str, chunk_ids: Collection[str], outputs: Sequence[tuple[str, str]]) -> dict[str, Chunk]:
+    def _passages(
+        self, doc_id: str, chunk_ids: Collection[str], outputs: Sequence[tuple[str, str]], store: TenantStore
+    ) -> dict[str, Chunk]:
         """chunk_id → chunk, from the present chunk set, and from the one before where a hit is of the generation before."""
         recipe = self._version.recipe
         found: dict[str, Chunk] = {}
@@ -120,6 +125,6 @@ class Reader:
             if found.keys() >= set(chunk_ids):
                 break
             parsed = output_version(recipe.parser.version, accepted_pages)
-            chunks = self._store.get_chunks(content_hash, parsed, recipe.chunker.version)
+            chunks = store.get_chunks(content_hash, parsed, recipe.chunker.version)
             found = {chunk.id_in(doc_id): chunk for chunk in chunks} | found
         return found

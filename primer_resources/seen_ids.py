@@ -9,61 +9,33 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
-ID_BYTES = 16
-SEGMENTS = 256
-"""One a first byte: a listing of 20 million ids holds 80,000 of them in memory at once."""
-BUFFERED_BYTES = 4 << 20
-"""Ids kept before they are written, all segments together."""
+from primer_resources.id_spool import ID_BYTES, IdSpool
 
 
 class SeenIds:
     """Ids in hexadecimal, spooled into a folder of their own. An id may be added twice."""
 
     def __init__(self, folder: Path) -> None:
-        folder.mkdir()
         self._folder = folder
-        self._waiting = [bytearray() for _ in range(SEGMENTS)]
-        self._buffered = 0
+        self._seen = IdSpool(folder)
 
     def add(self, doc_ids: Iterable[str]) -> None:
         """The listing showed these."""
-        for doc_id in doc_ids:
-            raw = bytes.fromhex(doc_id)
-            self._waiting[raw[0]] += raw
-            self._buffered += ID_BYTES
-        if self._buffered > BUFFERED_BYTES:
-            self._flush()
+        self._seen.add(map(bytes.fromhex, doc_ids))
 
     def missing_of(self, known: Iterable[str]) -> "MissingIds":
         """What of the known ids was not seen. Reads them once; raises ValueError unless they strictly ascend."""
-        self._flush()
         path, count, before = self._folder / "missing", 0, b""
-        first, seen = -1, frozenset[bytes]()
         with path.open("wb") as out:
             for doc_id in known:
                 raw = bytes.fromhex(doc_id)
                 if raw <= before:
                     raise ValueError(f"document ids must ascend without repeats, yet {doc_id!r} follows {before.hex()!r}")
                 before = raw
-                if raw[0] != first:
-                    first, seen = raw[0], self._segment(raw[0])
                 count += 1
-                if raw not in seen:
+                if raw not in self._seen:
                     out.write(raw)
         return MissingIds(path, count)
-
-    def _flush(self) -> None:
-        for number, waiting in enumerate(self._waiting):
-            if waiting:
-                with (self._folder / f"{number:02x}").open("ab") as segment:
-                    segment.write(waiting)
-                waiting.clear()
-        self._buffered = 0
-
-    def _segment(self, number: int) -> frozenset[bytes]:
-        path = self._folder / f"{number:02x}"
-        raw = path.read_bytes() if path.exists() else b""
-        return frozenset(raw[start : start + ID_BYTES] for start in range(0, len(raw), ID_BYTES))
 
 
 class MissingIds:

@@ -12,9 +12,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
+from primer_core.body_policies import KeepSources, check_retention
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, Lane, SlowTime
 from primer_core.pdf_engines import PdfEngine
@@ -176,6 +177,11 @@ class Settings(BaseSettings):
     """Requests to the HTTP API of one address, and of one token or source, before it is asked to wait."""
     api_max_body_mb: Annotated[int, Field(ge=1)] = 8
     """Largest request, in MiB: a batch of 1,000 events has about one."""
+
+    keep_sources: KeepSources = KeepSources.KEEP
+    """`until_indexed`: source bytes are deleted once every open index version has indexed all documents that have them."""
+    retention: Annotated[Duration, AfterValidator(check_retention)] | None = None
+    """How long parse outputs and chunk sets that no open index version uses any more are kept; for ever where none is set."""
 
     quality_corpus: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """Folder of documents, some with a truth, that the asset `parse_quality` measures the parser on."""

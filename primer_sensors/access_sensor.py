@@ -23,5 +23,5 @@ def access_sensor(
     context: dg.SensorEvaluationContext, catalog: dg.ResourceParam[Catalog], settings: dg.ResourceParam[Settings]
 ) -> dg.SensorResult | dg.SkipReason:
     """One run over all buckets of a version."""
-    waiting = catalog.jobs.waiting_access()
+    waiting = catalog.queue.waiting_access()
     return request_lane_runs(context, catalog, settings, waiting, ACCESS_TAG, BEFORE_ALL, "deletes and permission changes")

@@ -39,7 +39,7 @@ def index_sweep_sensor(
     tick, last = int(tick_text) + 1, float(last_text or 0)
     waiting: dict[str, set[str]] = defaultdict(set)
     count = 0
-    for row in catalog.jobs.waiting(settings.purge_grace):
+    for row in catalog.queue.waiting(settings.purge_grace):
         waiting[row.index_version].add(row.bucket)
         count += row.jobs + row.purges
     if not waiting and now - last >= IDLE_SWEEP.total_seconds():

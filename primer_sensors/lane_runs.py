@@ -7,7 +7,7 @@ import dagster as dg
 from primer_assets.partitions import INDEX_VERSION
 from primer_core.buckets import bucket_names
 from primer_resources.catalog.catalog import Catalog
-from primer_resources.catalog.jobs import Waiting
+from primer_resources.catalog.queue import Waiting
 from primer_resources.settings import Settings
 from primer_sensors.runs import active_sweeps, sweep_tag, sweep_tags
 from primer_sensors.sweeps import Sweep

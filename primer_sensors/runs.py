@@ -14,6 +14,9 @@ SWEEP_TAG = "primer/sweep"
 SLOW_SWEEP_TAG = "primer/slow_sweep"
 ACCESS_TAG = "primer/access"
 SOURCE_TAG = "primer/source"
+PURGE_TAG = "primer/purge"
+BEATING = frozenset((SWEEP_TAG, SLOW_SWEEP_TAG, ACCESS_TAG, SOURCE_TAG, PURGE_TAG))
+"""Tags of runs that say in the catalog that they are alive, from their first step to their last."""
 ACTIVE = [
     DagsterRunStatus.QUEUED,
     DagsterRunStatus.NOT_STARTED,
@@ -27,25 +30,28 @@ LEASES_TO_DIE = 2
 
 
 def active_values(instance: dg.DagsterInstance, catalog: Catalog, tag: str, lease: timedelta) -> list[str]:
-    """The values of a tag on runs that are not finished.
+    """The values of a tag on runs that are not finished."""
+    return [run.tags[tag] for run in living_runs(instance, catalog, lease) if tag in run.tags]
 
-    Local runs report no health, so one that was killed would count as under way for ever and nobody would do its work:
-    such a run is marked as failed here.
+
+def living_runs(instance: dg.DagsterInstance, catalog: Catalog, lease: timedelta) -> list[dg.DagsterRun]:
+    """The runs that are not finished.
+
+    Local runs report no health, so one that was killed would count as under way for ever, nobody would do its work, and the pool slots
+    that it holds would be kept: such a run is marked as failed here.
     """
-    values = []
+    living = []
     now, alive = catalog.now(), catalog.holders.alive()
     for record in instance.get_run_records(filters=dg.RunsFilter(statuses=ACTIVE)):
         run = record.dagster_run
-        if tag not in run.tags:
-            continue
         started = None if record.start_time is None else datetime.fromtimestamp(record.start_time, now.tzinfo)
-        if _is_dead(run.run_id, run.status, started, alive, now, lease):
+        if not BEATING.isdisjoint(run.tags) and _is_dead(run.run_id, run.status, started, alive, now, lease):
             instance.report_run_failed(
                 run, f"the run gave no sign of life for a lease, {LEASES_TO_DIE} leases after its start: its process died"
             )
             continue
-        values.append(run.tags[tag])
-    return values
+        living.append(run)
+    return living
 
 
 def _is_dead(

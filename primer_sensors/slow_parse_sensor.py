@@ -32,5 +32,5 @@ def slow_parse_sensor(
 ) -> dg.SensorResult | dg.SkipReason:
     """One run over all buckets of a version."""
     tags = {**AFTER_SWEEPS, MOST_RUN_TIME_TAG: str(most_run_seconds(settings))}
-    waiting = catalog.jobs.waiting_slow()
+    waiting = catalog.queue.waiting_slow()
     return request_lane_runs(context, catalog, settings, waiting, SLOW_SWEEP_TAG, tags, "scans and very long documents")

@@ -47,6 +47,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="HISTORY:FIRST-LAST",
         help="Which events of the corpus's edits tests/system/test_wiki_replay.py replays; a history's name alone means all of it.",
     )
+    parser.addoption(
+        "--vectors", metavar="FOLDER", help="An embedding cache that its deployments begin with: PRIMER_HOME/embeddings of another."
+    )
+    parser.addoption(
+        "--told-together", type=int, default=3, metavar="N", help="Commits after which that test tells of half of what is untold by then."
+    )
     parser.addoption("--fuzz-seed", type=int, default=1, metavar="N", help="The seed of those mutations.")
 
 

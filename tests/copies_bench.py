@@ -4,19 +4,20 @@ The catalog, the syncs and the steps of a write are the real ones. Parsing and c
 their rows in a dict, so that a test can afford many short lives of a deployment.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 from sqlalchemy import select
 
 from primer.reconciling import ReconcileReport, reconcile
-from primer_assets import embeddings, indexed_documents, keyword_index, vector_index
+from primer_assets import embeddings, indexed_documents, keyword_index, purged_documents, vector_index
 from primer_assets.source_events import EventSync
 from primer_assets.source_turn import take_turn
 from primer_assets.stage_run import StageRun, Tally
@@ -30,7 +31,6 @@ from primer_core.upkeep import UpkeepResult
 from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import canonicals, documents, index_state, jobs
 from primer_resources.connectors.base import Access
-from primer_resources.document_store import DocumentStore
 from primer_resources.embedder.base import Vector
 from primer_resources.index_base import Hit, IndexRow, Scope
 from primer_resources.reader import Reader, SearchResult
@@ -39,6 +39,7 @@ from primer_resources.toolkit import Tools
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, World, drives_of, source
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import LineExpander
+from tests.stores import folder_store
 
 SPOILT = "spoilt"
 """A content with this word cannot be parsed, until the bench's parser is mended."""
@@ -109,6 +110,10 @@ class MemoryCache:
     def put(self, vectors: Mapping[str, Vector]) -> None:
         self.vectors.update(vectors)
 
+    def delete(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self.vectors.pop(key, None)
+
 
 def passages(content: bytes) -> tuple[Chunk, ...]:
     """The passages of a content: one a part between bars."""
@@ -137,7 +142,7 @@ class CopiesBench:
         self.world = World(self.url)
         self.catalog = self.world.catalog
         self.settings = load_settings(home=self.home)
-        self.store = DocumentStore.at_folder(self.home / "store")
+        self.store = folder_store(self.catalog, self.home / "store")
         cache = MemoryCache()
         for version in self.versions:
             used: dict[str, Any] = {"embedder": self.embedder, "cache": cache, "vectors": MemoryIndex(), "keywords": MemoryIndex()}
@@ -181,7 +186,16 @@ class CopiesBench:
         began_at = self.catalog.now()
         with closing(self.sources[name]) as connector:
             sync = EventSync(
-                self.catalog, self.store, connector, expander, row, *taken, self.versions, len(BUCKETS), True, FastLane(25 << 20, 300)
+                self.catalog,
+                self.store.of(TENANT),
+                connector,
+                expander,
+                row,
+                *taken,
+                self.versions,
+                len(BUCKETS),
+                True,
+                FastLane(25 << 20, 300),
             )
             turn = take_turn(sync, began_at, timedelta(days=400))
         self.catalog.sources.finish(name, taken[1], began_at, None, turn.listed)
@@ -219,9 +233,9 @@ class CopiesBench:
                 if SPOILT in content.decode() and not self.is_mended:
                     self.catalog.jobs.fail(PARSE, job, run.owner, DocumentFault(Reason.CORRUPT, f"{SPOILT} bytes"))
                     continue
-                if not self.store.has_chunks(job.content_hash or "", parser, chunker):
+                if not self.store.of(TENANT).has_chunks(job.content_hash or "", parser, chunker):
                     self.parses += 1
-                    self.store.put_chunks(job.content_hash or "", parser, chunker, passages(content))
+                    self.store.of(TENANT).put_chunks(job.content_hash or "", parser, chunker, passages(content), run.owner)
                 self.catalog.jobs.complete(PARSE, [job], run.owner, {})
         for batch in run.claims(CHUNK, BUCKETS):
             self.catalog.jobs.complete(CHUNK, batch, run.owner, {})
@@ -231,7 +245,7 @@ class CopiesBench:
     def drain(self) -> None:
         """Sweep until nothing is unfinished; leases of killed runs and pauses pass."""
         for _ in range(40):
-            if not self.catalog.jobs.unfinished():
+            if not self.catalog.queue.unfinished():
                 return
             before = self.states()
             for version in self.versions:
@@ -239,6 +253,22 @@ class CopiesBench:
             if self.states() == before:
                 self.world.pass_time(LEASE + timedelta(seconds=1))
         raise AssertionError(f"jobs do not come to an end: {self.states()}")
+
+    def purge(self, checkpoint: Callable[[str], None] = lambda _name: None) -> Counter[str]:
+        """Let the grace pass, purge dead rows, and then bodies. Returns the figures."""
+        self.world.pass_time(self.settings.purge_grace + timedelta(seconds=1))
+        for version in self.versions:
+            self.runs += 1
+            made = self.catalog.deployments.version(version)
+            run = StageRun(self.catalog, self.store, self.settings, made, self.tools[version], BUCKETS, f"run-{self.runs}")
+            indexed_documents._purge(run, BUCKETS, Tally(), lambda _name: None)
+        toolkit: Any = SimpleNamespace(of=lambda version: self.tools[version.name])
+        return purged_documents.purge(self.catalog, self.store, self.settings, toolkit, checkpoint).counts
+
+    def objects(self) -> set[str]:
+        """The keys of all objects on both drives."""
+        store = self.store.of(TENANT)
+        return {stored.key for drive in (store.intake, store.pipeline.drive) for stored in drive.list()}
 
     def states(self) -> list[tuple[int, str]]:
         """(job, state) of all jobs."""
@@ -328,7 +358,7 @@ class CopiesBench:
         held = {row.content_hash for row in rows.values() if row.content_hash is not None}
         if led.keys() != held:
             wrong.append(f"{len(led.keys() ^ held)} contents are led by nobody, or by somebody without need")
-        if not self.catalog.jobs.unfinished():
+        if not self.catalog.queue.unfinished():
             linked = {row.doc_id for row in rows.values() if row.canonical_doc_id != row.doc_id and row.status == "indexed"}
             if copies != linked:
                 wrong.append(f"indexed as copies are {copies}, linked are {linked}")

@@ -1,4 +1,4 @@
-"""Processes that create the same keys of a drive at the same moment."""
+"""Processes that do the same at the same moment: create the same keys of a drive, or keep the same contents in a store."""
 
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -21,13 +21,18 @@ def _prepare(gate: Any) -> None:
     _gate = gate
 
 
-def _race(spec: DriveSpec, number: int, keys: list[str]) -> list[str]:
-    """The keys that this process won, each with its number in it."""
-    drive = open_drive(spec, Path("/"))
+def start_together() -> None:
+    """Wait until all racers are here."""
     try:
         _gate.wait(WAIT_S)
     except BrokenBarrierError as error:
         raise RuntimeError("a racer did not come to the start") from error
+
+
+def _race(spec: DriveSpec, number: int, keys: list[str]) -> list[str]:
+    """The keys that this process won, each with its number in it."""
+    drive = open_drive(spec, Path("/"))
+    start_together()
     return [key for key in keys if drive.create(key, b"%d" % number)]
 
 

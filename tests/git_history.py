@@ -19,7 +19,7 @@ BRANCH = Ref(b"refs/heads/main")
 
 @dataclass
 class HistoryRepo:
-    """A bare repository whose files are kept as path → blob id."""
+    """A bare repository, made where it is missing, whose files are kept as path → blob id."""
 
     folder: Path
     files: dict[bytes, ObjectID] = field(default_factory=dict)
@@ -27,6 +27,9 @@ class HistoryRepo:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
+        if (self.folder / "HEAD").is_file():
+            self.repo = Repo(str(self.folder))
+            return
         self.repo = Repo.init_bare(str(self.folder))
         self.repo.refs.set_symbolic_ref(Ref(b"HEAD"), BRANCH)
 

@@ -54,14 +54,14 @@ class PageReader:
     def _parse(self, request: ParseRequest) -> ParseOutcome:
         lines = [line.partition("|") for line in request.path.read_text().splitlines()]
         if self.most_pages is not None and len(lines) > self.most_pages:
-            return ParseOutcome(request.content_hash, 0.0, None, None, slow=SlowWork(f"it has {len(lines)} pages", len(lines)))
+            return ParseOutcome(request.key, 0.0, None, None, slow=SlowWork(f"it has {len(lines)} pages", len(lines)))
         pages = {number: (float(sure), words) for number, (sure, _, words) in enumerate(lines, start=1)}
         good = {n: words for n, (sure, words) in pages.items() if sure >= BAR or n in request.accepted_pages}
         reviews = tuple(ReviewPage(n, sure, words, PICTURE % n) for n, (sure, words) in pages.items() if n not in good)
         if not good:
             fault = DocumentFault(Reason.OCR_BELOW_BAR, f"{request.name}: no page is readable enough")
-            return ParseOutcome(request.content_hash, 0.0, None, fault, reviews)
-        return ParseOutcome(request.content_hash, 0.0, _document(good, len(pages)), None, reviews)
+            return ParseOutcome(request.key, 0.0, None, fault, reviews)
+        return ParseOutcome(request.key, 0.0, _document(good, len(pages)), None, reviews)
 
 
 def _document(words: dict[int, str], pages: int) -> ParsedDocument:

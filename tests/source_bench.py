@@ -18,8 +18,8 @@ from primer_core.sync_report import SyncReport
 from primer_resources.catalog.schema import acls, documents, jobs
 from primer_resources.connectors.base import Connector
 from primer_resources.containers.manifest import Member
-from primer_resources.document_store import DocumentStore
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, TENANT, VERSION, World
+from tests.stores import folder_store
 
 FAST = FastLane(25 << 20, 300)
 
@@ -61,7 +61,7 @@ class Bench:
         assert taken is not None
         (self.folder / "members").mkdir(parents=True, exist_ok=True)
         expander: Any = LineExpander(self.folder / "members", self.mime)
-        store = DocumentStore.at_folder(self.folder / "store")
+        store = folder_store(catalog, self.folder / "store").of(TENANT)
         began_at = catalog.now()
         with closing(connector):
             sync = EventSync(catalog, store, connector, expander, source, *taken, [VERSION], len(BUCKETS), self.confirms_held, FAST)

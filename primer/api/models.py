@@ -1,11 +1,13 @@
 """The shapes of the HTTP API: what is sent and what is answered. Field names are the contract."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
+from primer_core.coherence import DriveCoherence
+from primer_core.freshness import Severity
 from primer_core.outcomes import Outcome
 from primer_resources.catalog.sources import Source
 
@@ -14,9 +16,28 @@ MOST_EVENTS = 1000
 SOURCE_ID = r"^[a-z0-9][a-z0-9._\-]{0,62}$"
 _PRINTED = r"^[^\x00-\x1f\x7f]+$"
 
+MOST_REPLAYED = 10_000
+"""Documents that one replay may name."""
+
+DocId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 SourceId = Annotated[str, StringConstraints(pattern=SOURCE_ID)]
 Name = Annotated[str, StringConstraints(pattern=_PRINTED, max_length=200)]
 Path = Annotated[str, StringConstraints(pattern=_PRINTED, max_length=4096)]
+
+
+def _to_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError as error:
+        raise ValueError("no calendar has this time in UTC") from error
+
+
+Moment = Annotated[AwareDatetime, AfterValidator(_to_utc)]
+_ONE_SELECTOR: list[JsonValue] = [
+    {"required": [name], "properties": {name: {"minItems": 1} if name == "doc_ids" else {"type": "string"}}}
+    for name in ("doc_ids", "source_id", "since", "until", "outcome", "index_version")
+]
+"""What says of a body that it names something."""
 
 
 class _Shape(BaseModel):
@@ -196,6 +217,88 @@ class RetryOut(_Shape):
 
     id: str
     waits_for: Literal["sweep", "sync"]
+
+
+class ObjectsOut(_Shape):
+    """Objects of one kind: how many, their bytes, and the keys of the first 50."""
+
+    count: int
+    bytes: int
+    sample: list[str]
+
+
+class MissingObjectOut(_Shape):
+    """An object that the catalog owns and that was not there."""
+
+    object_key: str
+    content_hash: str
+    part: str
+    sub_key: str
+    doc_id: str | None
+    """One of the documents that have the content."""
+
+
+class DriveCoherenceOut(_Shape):
+    """The newest look at a drive."""
+
+    drive: Literal["intake", "pipeline"]
+    place: str
+    checked_at: datetime
+    objects: int
+    bytes: int
+    checked: int
+    """Objects that the catalog owns."""
+    missing: int
+    missing_sample: list[MissingObjectOut]
+    orphans: ObjectsOut
+    """Objects that nothing owns, at least an hour old."""
+    reclaimed: ObjectsOut
+    """Those of the orphans that this look deleted."""
+    too_young: ObjectsOut
+    """Objects without an owner that may be of a save under way."""
+    freed: ObjectsOut
+    """Objects that the purge is to remove."""
+    foreign: ObjectsOut
+    """Objects whose names Primer cannot have given; they are left alone."""
+    fault: str | None
+    """Why the drive could not be looked at; the figures mean nothing then."""
+
+    @classmethod
+    def of(cls, look: DriveCoherence) -> "DriveCoherenceOut":
+        """A look that the catalog keeps."""
+        plain = look.to_json()
+        del plain["tenant_id"]
+        return cls.model_validate({"drive": plain.pop("kind"), **plain})
+
+
+class CoherenceOut(_Shape):
+    """How the drives of a tenant agree with the catalog, by the newest look at each."""
+
+    tenant_id: str
+    severity: Severity
+    reasons: list[str]
+    """Why it is not ok."""
+    present_share: float
+    """The share (0 to 1) of the objects that the catalog owns that were there."""
+    drives: list[DriveCoherenceOut]
+    """Empty where nobody has looked yet."""
+
+
+class ReplayIn(_Shape):
+    """Which documents are to go through a stage again: those that meet all that is given. `since` and `until` are of the time when the
+    newest attempt on a document ended."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": _ONE_SELECTOR})
+
+    to_stage: Literal["parse", "chunk", "embed", "write"]
+    doc_ids: Annotated[list[DocId], Field(max_length=MOST_REPLAYED)] = []
+    source_id: SourceId | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    outcome: Outcome | None = None
+    index_version: Name | None = None
+    """The live one when left out."""
+    dry_run: bool = True
 
 
 class HealthOut(_Shape):

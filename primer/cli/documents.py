@@ -11,6 +11,7 @@ from primer_core.failures import PrimerError
 from primer_core.name_lists import split_names
 from primer_core.reviews import ReviewState, output_version, page_label
 from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.catalog.documents import KnownDocument
 from primer_resources.catalog.pulse import sources_to_json
 
 DOC = Annotated[str, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path.")]
@@ -71,7 +72,7 @@ def status(
 
 def _overview(workspace: Workspace, json: bool) -> None:
     counts = workspace.catalog.lookup.counts_by_status()
-    waiting = workspace.catalog.jobs.unfinished()
+    waiting = workspace.catalog.queue.unfinished()
     sources = [source.source_id for source in workspace.catalog.sources.all()]
     health = workspace.catalog.pulses.sources(workspace.settings.pulse_limits.stalled)
     if json:
@@ -101,12 +102,12 @@ def show(
         recipe = version.recipe
         if known.content_hash is None:
             raise PrimerError(f"document {doc} was never read ({known.reason}); `primer status {doc}` says why")
-        canonical = known.canonical_doc_id
-        made_by = _newest_output(workspace, version, canonical, known.content_hash)
+        canonical, store = known.canonical_doc_id, workspace.store.of(known.tenant_id)
+        made_by = _newest_output(workspace, version, canonical, known)
         if elements or text:
-            if not workspace.store.has_parsed(known.content_hash, made_by):
+            if not store.has_parsed(known.content_hash, made_by):
                 raise PrimerError(f"document {doc} is not parsed ({known.reason or known.status}); `primer status {doc}` says why")
-            parsed = workspace.store.get_parsed(known.content_hash, made_by)
+            parsed = store.get_parsed(known.content_hash, made_by)
             if text:
                 words = "\n\n".join(element.text for element in parsed.elements)
                 _emit(json, {"doc_id": doc_id, "text": words, "metadata": parsed.metadata}, words)
@@ -119,9 +120,9 @@ def show(
                 ),
             )
             return
-        if not workspace.store.has_chunks(known.content_hash, made_by, recipe.chunker.version):
+        if not store.has_chunks(known.content_hash, made_by, recipe.chunker.version):
             raise PrimerError(f"document {doc} has no passages ({known.reason or known.status}); `primer status {doc}` says why")
-        made = workspace.store.get_chunks(known.content_hash, made_by, recipe.chunker.version)
+        made = store.get_chunks(known.content_hash, made_by, recipe.chunker.version)
         live = workspace.catalog.lookup.chunk_ids(canonical, version.name)
         passages: list[dict[str, Any]] = [
             {
@@ -140,12 +141,14 @@ def show(
         _emit(json, passages, "\n\n".join(_passage(p["heading_path"], p["pages"], p["text"], f"{p['ordinal']}") for p in passages))
 
 
-def _newest_output(workspace: Workspace, version: IndexVersion, doc_id: str, content_hash: str) -> str:
-    """The version of a content's newest output: with the pages let through now, or, until that is made, what the indexes hold."""
+def _newest_output(workspace: Workspace, version: IndexVersion, doc_id: str, known: KnownDocument) -> str:
+    """The version of the newest output of a document's content: with the pages let through now, or, until that is made, what the indexes
+    hold."""
     accepted = workspace.catalog.reviews.listed([ReviewState.ACCEPTED], doc_id=doc_id)
     newest = output_version(version.recipe.parser.version, page_label(review.page for review in accepted))
     state = workspace.catalog.generations.states(version.name, [doc_id]).get(doc_id)
-    if state is None or state.content_hash != content_hash or workspace.store.has_parsed(content_hash, newest):
+    content_hash = known.content_hash or ""
+    if state is None or state.content_hash != content_hash or workspace.store.of(known.tenant_id).has_parsed(content_hash, newest):
         return newest
     return output_version(version.recipe.parser.version, state.accepted_pages)
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import access, api, deletes, documents, events, operations, plans, reviews, sources, syncs, tenants
+from primer.cli import access, api, deletes, documents, events, operations, plans, proofs, replays, reviews, sources, store, syncs, tenants
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -27,10 +27,14 @@ app.command()(documents.show)
 app.command()(documents.search)
 app.add_typer(access.app, name="acl")
 app.add_typer(deletes.app, name="deletes")
+app.command()(proofs.prove)
+app.command()(proofs.purge)
 app.add_typer(reviews.app, name="review")
 app.add_typer(operations.dlq, name="dlq")
 app.add_typer(events.app, name="events")
+app.command()(replays.replay)
 app.command()(operations.reconcile)
+app.add_typer(store.app, name="store")
 app.command()(operations.reset)
 app.command()(api.api)
 app.add_typer(api.token, name="token")

@@ -54,7 +54,8 @@ def show(
             )
         if image is not None:
             _write(workspace, found, image)
-        shown = [{name: getattr(r, name) for name in SHOWN if name != "image"} | {"image": workspace.store.locate(r.object)} for r in found]
+        store = workspace.store.of(found[0].tenant_id)
+        shown = [{name: getattr(r, name) for name in SHOWN if name != "image"} | {"image": store.locate(r.object)} for r in found]
     if json:
         print_json([{name: values[name] for name in SHOWN} for values in shown])
         return
@@ -69,7 +70,7 @@ def _write(workspace: Workspace, found: list[Review], image: Path) -> None:
         shown = page_label(review.page for review in found)
         raise PrimerError(f"--image {image} takes one picture, and pages {shown} have {len(found)}; name one page")
     try:
-        image.write_bytes(workspace.store.get_picture(found[0].object))
+        image.write_bytes(workspace.store.of(found[0].tenant_id).get_picture(found[0].object))
     except OSError as error:
         raise PrimerError(f"--image {image}: {error.strerror}; name a file in a folder that can be written") from error
 
@@ -93,7 +94,7 @@ def _decide(doc: str, pages: list[int] | None, state: ReviewState, json: bool) -
         if known.deleted_at is not None or known.content_hash is None:
             raise PrimerError(f"document {doc} is deleted or was never read, so it has no page to decide; see `primer review list`")
         versions = [version.name for version in workspace.catalog.deployments.open_versions()]
-        decision = workspace.catalog.reviews.decide(known.content_hash, pages or (), state, person(), versions)
+        decision = workspace.catalog.reviews.decide(known.tenant_id, known.content_hash, pages or (), state, person(), versions)
     if json:
         print_json({"doc_id": doc_id, "state": state, "pages": list(decision.pages), "made_again": list(decision.doc_ids)})
         return

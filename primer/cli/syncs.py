@@ -51,7 +51,7 @@ def _sync(workspace: Workspace, source: str | None, plan: SyncPlan | None) -> "l
 
     catalog = workspace.catalog
     names = _names(catalog, source)
-    if not catalog.sources.all() and not catalog.jobs.unfinished():
+    if not catalog.sources.all() and not catalog.queue.unfinished():
         raise PrimerError("there is no source yet; add one with `primer source add PATH --groups GROUP`")
     workspace.toolkit.of(catalog.deployments.live())
     workspace.add_partitions()

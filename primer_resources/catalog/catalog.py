@@ -6,6 +6,9 @@ from random import Random
 from primer_core.retry import RetryPolicy
 from primer_resources.catalog.access import AccessLookup
 from primer_resources.catalog.acls import Acls
+from primer_resources.catalog.body_policies import BodyPolicies
+from primer_resources.catalog.coherence import Coherence
+from primer_resources.catalog.contents import Contents
 from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import Deployments
@@ -21,11 +24,16 @@ from primer_resources.catalog.jobs import Jobs
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.ledger import Ledger
 from primer_resources.catalog.lookup import Lookup
+from primer_resources.catalog.object_owners import ObjectOwners
 from primer_resources.catalog.parses import Parses
 from primer_resources.catalog.plan_figures import PlanFigures
 from primer_resources.catalog.pulse import Pulses
+from primer_resources.catalog.purges import Purges
+from primer_resources.catalog.queue import Queue
+from primer_resources.catalog.replays import Replays
 from primer_resources.catalog.reviews import Reviews
 from primer_resources.catalog.sources import Sources
+from primer_resources.catalog.stored_states import StoredStates
 from primer_resources.catalog.tenants import Tenants
 from primer_resources.catalog.tokens import Tokens
 from primer_resources.clock import Clock
@@ -43,14 +51,22 @@ class Catalog:
         self.access = AccessLookup(self.database)
         self.documents = Documents(self.database)
         self.held_deletes = HeldDeletes(self.database)
+        self.contents = Contents(self.database)
+        self.states = StoredStates(self.database)
+        self.purges = Purges(self.database, self.states)
+        self.object_owners = ObjectOwners(self.database)
+        self.coherence = Coherence(self.database)
         self.parses = Parses(self.database)
         self.holders = Holders(self.database)
         policy = policy or RetryPolicy()
         self.ledger = Ledger(self.database, random)
         self.jobs = Jobs(self.database, policy, random, self.ledger)
+        self.queue = Queue(self.database)
         self.events = Events(self.database, policy, random)
         self.plan_figures = PlanFigures(self.database)
         self.reviews = Reviews(self.database, self.jobs)
+        self.replays = Replays(self.database, self.ledger, self.jobs, self.reviews, self.parses)
+        self.body_policies = BodyPolicies(self.database, self.states, self.ledger, self.reviews, self.parses)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)
         self.inbox = Inbox(self.database, self.sources, self.documents, self.acls, self.copies, self.events)

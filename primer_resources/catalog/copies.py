@@ -13,10 +13,12 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, exist
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.lanes import Lane
 from primer_core.stages import Operation, State
+from primer_resources.catalog.contents import lock_contents
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import Left, lock_documents, slices
 from primer_resources.catalog.jobs import Job, Jobs, NewJob
-from primer_resources.catalog.schema import LIVE_STATES, canonicals, contents, documents, in_states, index_state, jobs, parsed
+from primer_resources.catalog.schema import LIVE_STATES, canonicals, documents, in_states, index_state, jobs
+from primer_resources.catalog.schema_bodies import contents, parsed
 from primer_resources.catalog.upsert import insert_if_absent, insert_or_update
 
 
@@ -64,6 +66,7 @@ class Copies:
         known = self._contents_of(connection, changing)
         places = {place, *((content.tenant_id, content.library) for content in known.values())}
         wanted = sorted({*known.values(), *(Content(*each, content_hash) for each in places for content_hash in hashes)})
+        lock_contents(connection, ((content.tenant_id, content.content_hash) for content in wanted))
         led: set[str] = set()
         for part in slices(wanted):
             rows = [{**content._asdict(), "doc_id": None} for content in part]
@@ -133,9 +136,11 @@ class Copies:
 
     def _make_rows(self, connection: Connection, doc_id: str, index_versions: Sequence[str]) -> None:
         """The whole way for a document as it is; what was made of its content before is found in the stores, without the slow lane."""
-        is_parsed = exists().where(parsed.c.content_hash == documents.c.content_hash, parsed.c.reason.is_(None))
+        same = and_(parsed.c.tenant_id == documents.c.tenant_id, parsed.c.content_hash == documents.c.content_hash)
+        is_parsed = exists().where(same, parsed.c.reason.is_(None))
         lane = case((is_parsed, Lane.FAST.value), else_=contents.c.lane).label("job_lane")
-        with_lane = select(documents, lane).join(contents, contents.c.content_hash == documents.c.content_hash)
+        its = and_(contents.c.tenant_id == documents.c.tenant_id, contents.c.content_hash == documents.c.content_hash)
+        with_lane = select(documents, lane).join(contents, its)
         row = connection.execute(with_lane.where(documents.c.doc_id == doc_id)).one()
         self._jobs.add(connection, [self._job(row, Lane(row.job_lane), Operation.UPSERT)], index_versions)
 

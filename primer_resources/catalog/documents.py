@@ -9,11 +9,10 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, case, func, select, update
 
 from primer_core.failures import Reason
-from primer_core.lanes import Lane
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import lock_documents, slices
 from primer_resources.catalog.ledger import nothing_stands
-from primer_resources.catalog.schema import contents, documents, in_states, index_state
+from primer_resources.catalog.schema import documents, in_states, index_state
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.upsert import insert_if_absent
 
@@ -26,9 +25,10 @@ class KnownDocument:
     """A document of a source as the catalog has it. `container` is the path of the mail or archive that it is a member of; `told_acl_id` is
     the ACL that an event gave it, which stands before what the source's own rules say; `canonical_doc_id` the document whose rows stand
     for its content: itself, unless it is a copy; `missing_scan` the scan since which complete listings do not show it, while its delete
-    is held (None for all others)."""
+    is held (None for all others); `fetch_again` whether a replay waits for its bytes."""
 
     doc_id: str
+    tenant_id: str
     path: str
     container: str | None
     fingerprint: str
@@ -45,6 +45,7 @@ class KnownDocument:
     deleted_at: datetime | None
     canonical_doc_id: str
     missing_scan: int | None
+    fetch_again: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,7 @@ class Documents:
         A member has the permissions that an event told of its container. Returns False where a tombstone of the same or a newer version
         stands.
         """
-        values = _facts(version) | {"missing_scan": None, "deleted_at": None, "canonical_doc_id": doc_id}
+        values = _facts(version) | {"missing_scan": None, "deleted_at": None, "canonical_doc_id": doc_id, "fetch_again": False}
         told = None if place.container is None else self._told_acl(connection, source.source_id, place.container)
         # RETURNING, since SQLAlchemy does not keep the row count of an INSERT on Postgres.
         added = connection.execute(
@@ -278,9 +279,13 @@ class Documents:
         moved = connection.execute(
             update(documents)
             .where(documents.c.doc_id == doc_id, documents.c.version_order < version.version_order, documents.c.deleted_at.is_(None))
-            .values(**_shown_place(place), **values, missing_scan=None)
+            .values(**_shown_place(place), **values, missing_scan=None, fetch_again=False)
         )
         return moved.rowcount == 1
+
+    def fetched(self, connection: Connection, doc_id: str) -> None:
+        """A document that was to be fetched again has the bytes that it had; they are stored."""
+        connection.execute(update(documents).where(documents.c.doc_id == doc_id).values(fetch_again=False))
 
     def tombstone(
         self,
@@ -318,12 +323,6 @@ class Documents:
             if done.rowcount == 1:
                 went.append(known.doc_id)
         return went
-
-    def add_content(self, connection: Connection, content_hash: str, size: int, mime: str, lane: Lane, key: str) -> None:
-        """A content whose bytes are in the store. One that is known keeps its lane."""
-        connection.execute(
-            insert_if_absent(self._db, contents).values(content_hash=content_hash, size=size, mime=mime, lane=lane, object=key)
-        )
 
 
 def _place(place: Placement) -> dict[str, Any]:

@@ -16,14 +16,17 @@ from sqlalchemy import Connection, event
 from primer_core.failures import DocumentFault
 from primer_core.retry import RetryPolicy
 from primer_core.stages import Operation
+from primer_core.stored_states import WrittenBy
 from primer_resources.catalog.acls import AclRow, Acls
 from primer_resources.catalog.catalog import Catalog
+from primer_resources.catalog.contents import Contents
 from primer_resources.catalog.copies import Content, Copies
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.documents import Deletion, Documents, KnownDocument, Placement, VersionFacts
 from primer_resources.catalog.held_deletes import HeldDeletes
 from primer_resources.catalog.jobs import Jobs, NewJob
 from primer_resources.catalog.sources import Source, Sources
+from primer_resources.catalog.stored_states import StoredStates
 from primer_resources.clock import Clock
 
 
@@ -89,6 +92,9 @@ class _Documents(Documents):
     def advance(self, connection: Connection, doc_id: str, place: Placement, version: VersionFacts) -> bool:
         self._written.advanced.append((doc_id, place, version))
         return True
+
+    def fetched(self, connection: Connection, doc_id: str) -> None:
+        """Nothing: that it is fetched again shows in nothing but its bytes."""
 
     def tombstone(
         self,
@@ -159,6 +165,23 @@ class _Sources(Sources):
         self._written.cursor = dict(cursor)
 
 
+class _Contents(Contents):
+    """Nothing is stored, so nothing is marked."""
+
+    def owned(self, connection: Connection, tenant_id: str, content_hash: str) -> None:
+        """Nothing."""
+
+
+class _StoredStates(StoredStates):
+    """No document gets bytes or loses them."""
+
+    def own(self, connection: Connection, tenant_id: str, doc_id: str, content_hash: str | None, by: WrittenBy) -> None:
+        """Nothing."""
+
+    def doom(self, connection: Connection, doc_ids: Collection[str]) -> None:
+        """Nothing."""
+
+
 class _HeldDeletes(HeldDeletes):
     def hold(self, connection: Connection, source_id: str, digest: str, scan: int, documents: int, reasons: Sequence[str]) -> None:
         """What would be held is in the documents' marks."""
@@ -179,6 +202,8 @@ class DryCatalog(Catalog):
         self.acls = _Acls(self.database, self.written)
         self.sources = _Sources(self.database, self.written)
         self.held_deletes = _HeldDeletes(self.database)
+        self.states = _StoredStates(self.database)
+        self.contents = _Contents(self.database)
 
     @staticmethod
     def _open(url: str, clock: Clock) -> Database:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, literal, select, update
 
 from primer_core.failures import LeaseLost
 from primer_core.ids import row_id
@@ -14,6 +14,7 @@ from primer_core.stages import Operation, State
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.schema import chunks, documents, index_state, intents, jobs, ledger, purges_due
+from primer_resources.catalog.schema_bodies import PENDING_PURGE, stored_states
 from primer_resources.catalog.upsert import insert_if_absent, insert_or_update
 
 if TYPE_CHECKING:
@@ -410,10 +411,12 @@ class Generations:
                 )
 
     def forget_purges(self, grace: timedelta) -> int:
-        """Drop marks older than a further grace, since no reader can still need them. Returns how many."""
+        """Drop marks older than a further grace, since no reader can still need them; those of a deleted document stay until its purge has
+        looked for its rows once more. Returns how many."""
         over = self._db.now() - grace
+        to_prove = exists().where(stored_states.c.doc_id == purges_due.c.doc_id, stored_states.c.state == PENDING_PURGE)
         with self._db.begin() as connection:
-            return connection.execute(delete(purges_due).where(purges_due.c.done_at < over)).rowcount
+            return connection.execute(delete(purges_due).where(purges_due.c.done_at < over, ~to_prove)).rowcount
 
 
 _STATE_COLUMNS: Sequence[ColumnElement[Any]] = (

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 
 from primer_core.lanes import Lane
 from primer_core.stages import HELD, PARSE, WAITING, WRITE, Operation
-from primer_resources.catalog.schema import LIVE_STATES, documents, in_states, index_state, jobs
+from primer_resources.catalog.schema import LIVE_STATES, accounts, documents, in_states, index_state, jobs, sources
 
 LIVE = in_states(jobs.c.state, LIVE_STATES)
 SLOW_PARSE = and_(jobs.c.lane == Lane.SLOW, jobs.c.state.in_([PARSE.entry, PARSE.holding]))
@@ -41,7 +41,7 @@ def overtaken() -> ColumnElement[bool]:
 
 def blocked(now: datetime) -> ColumnElement[bool]:
     """Whether another job of the same document and index version goes first: an older one that is not finished, or a newer one that
-    somebody works on now (an operator may bring an older one back meanwhile).
+    somebody works on now (an operator may bring an older one back meanwhile); or whether the job's tenant is inactive.
 
     The access lane waits for no parse and no embedding of a document that has rows already: what is older comes to its own write later,
     under the permissions that hold then, or is superseded by the delete. Only writes go in order.
@@ -57,7 +57,12 @@ def blocked(now: datetime) -> ColumnElement[bool]:
     older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES), ~passes)
     held = and_(other.c.job_id > jobs.c.job_id, other.c.state.in_(HELD), other.c.lease_until >= now)
     mine = exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
-    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()))
+    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()), _is_of_inactive_tenant())
+
+
+def _is_of_inactive_tenant() -> ColumnElement[bool]:
+    source = sources.alias("source")
+    return exists().where(source.c.source_id == jobs.c.source_id, accounts.c.tenant_id == source.c.tenant_id, ~accounts.c.active)
 
 
 def _awaits_canonical() -> ColumnElement[bool]:

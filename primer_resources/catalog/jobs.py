@@ -6,18 +6,18 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, insert, literal, or_, select, update
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.lanes import Lane, lane_of
 from primer_core.outcomes import Outcome, Receipt
 from primer_core.retry import RetryPolicy, compute_backoff
-from primer_core.stages import HELD, PARSE, STAGES, WAITING, Operation, Stage, State, entry_of, stage_of
+from primer_core.stages import HELD, PARSE, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import bury_intents, lock_documents
-from primer_resources.catalog.job_order import ACCESS, LIVE, SLOW_PARSE, blocked, claimable, overtaken
+from primer_resources.catalog.job_order import ACCESS, LIVE, blocked, overtaken
 from primer_resources.catalog.ledger import Ledger
-from primer_resources.catalog.schema import documents, in_states, jobs, purges_due, sources
+from primer_resources.catalog.schema import documents, in_states, jobs, sources
 
 DEFER = timedelta(seconds=30)
 """How long work waits for an outside service that is down."""
@@ -62,17 +62,6 @@ class NewJob:
     event_time: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """What stands waiting in one partition: jobs that can be claimed, rows to purge, and the oldest event among the jobs."""
-
-    index_version: str
-    bucket: str
-    jobs: int
-    purges: int
-    oldest: datetime | None
-
-
 _DEAD_COLUMNS = (jobs.c.job_id, jobs.c.doc_id, jobs.c.source_id, jobs.c.index_version, jobs.c.source_version, jobs.c.content_hash)
 _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 
@@ -101,14 +90,32 @@ class Jobs:
         """
         now = self._db.now()
         for change in new:
-            replaced = [State.DEAD, *WAITING] if change.operation is not Operation.ACL else []
             for version in index_versions:
-                mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version)
-                waiting_acl = and_(jobs.c.operation == Operation.ACL, jobs.c.state.in_(WAITING))
-                connection.execute(
-                    update(jobs).where(mine, or_(jobs.c.state.in_(replaced), waiting_acl)).values(state=State.SUPERSEDED, finished_at=now)
-                )
+                self._supersede_older(connection, change, version, now)
                 self._insert(connection, change, version, now)
+
+    def add_replay(self, connection: Connection, change: NewJob, index_version: str, stage: Stage, accepted_pages: str) -> None:
+        """Inside a transaction that has locked the document and found no job of it under way: one that begins at `stage`, on what the
+        stage before made of the content with the pages that a person let through (their label). Its freshness is not counted."""
+        now = self._db.now()
+        self._supersede_older(connection, change, index_version, now)
+        self._insert(
+            connection,
+            change,
+            index_version,
+            now,
+            stage=stage.name,
+            state=stage.entry,
+            accepted_pages=accepted_pages,
+            changed_at=None,
+        )
+
+    def _supersede_older(self, connection: Connection, change: NewJob, index_version: str, now: datetime) -> None:
+        mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == index_version)
+        replaced = [State.DEAD, *WAITING] if change.operation is not Operation.ACL else []
+        waiting_acl = and_(jobs.c.operation == Operation.ACL, jobs.c.state.in_(WAITING))
+        over = update(jobs).where(mine, or_(jobs.c.state.in_(replaced), waiting_acl))
+        connection.execute(over.values(state=State.SUPERSEDED, finished_at=now))
 
     def add_rewrite(self, connection: Connection, change: NewJob, index_versions: Iterable[str]) -> None:
         """Inside a transaction: a permission change's job in each index version where none waits that can still see the change.
@@ -126,8 +133,9 @@ class Jobs:
             if connection.execute(waiting).one_or_none() is None:
                 self._insert(connection, change, version, self._db.now())
 
-    def _insert(self, connection: Connection, change: NewJob, index_version: str, now: datetime) -> None:
+    def _insert(self, connection: Connection, change: NewJob, index_version: str, now: datetime, **other: Any) -> None:
         state = entry_of(change.operation)
+        values: dict[str, Any] = {"stage": stage_of(state).name, "state": state, "changed_at": _changed_at(change, now)}
         connection.execute(
             insert(jobs).values(
                 doc_id=change.doc_id,
@@ -138,12 +146,10 @@ class Jobs:
                 bucket=change.bucket,
                 lane=lane_of(change.operation, Lane(change.lane)),
                 operation=change.operation,
-                stage=stage_of(state).name,
-                state=state,
                 not_before=now,
                 event_time=change.event_time,
-                changed_at=_changed_at(change, now),
                 created_at=now,
+                **(values | other),
             )
         )
 
@@ -384,59 +390,6 @@ class Jobs:
                 ids = [row.doc_id for row in rows]
                 connection.execute(update(documents).where(documents.c.doc_id.in_(ids)).values(status="pending", reason=None))
         return moved
-
-    def waiting(self, grace: timedelta) -> list[Waiting]:
-        """What a sweep can claim now, or purge after the grace, by partition: two indexed queries over what waits, whatever the corpus.
-        What waits for a slow parse is not a sweep's work; of the access lane it does what it finds, and is not launched for it."""
-        now = self._db.now()
-        return self._with_purges(claimable(now, and_(~SLOW_PARSE, ~ACCESS)), now - grace)
-
-    def waiting_access(self, index_version: str | None = None, buckets: Collection[str] | None = None) -> list[Waiting]:
-        """What a run of the access lane can claim now, by partition; of one index version and some buckets, where they are given."""
-        which = ACCESS
-        if index_version is not None:
-            which = and_(which, jobs.c.index_version == index_version)
-        if buckets is not None:
-            which = and_(which, jobs.c.bucket.in_(list(buckets)))
-        return self._waiting_jobs(which)
-
-    def waiting_slow(self, source_ids: Collection[str] | None = None) -> list[Waiting]:
-        """What a run of the slow lane can claim now of the sources (all when None), by partition."""
-        return self._waiting_jobs(SLOW_PARSE if source_ids is None else and_(SLOW_PARSE, jobs.c.source_id.in_(list(source_ids))))
-
-    def _waiting_jobs(self, which: ColumnElement[bool]) -> list[Waiting]:
-        with self._db.read() as connection:
-            rows = connection.execute(claimable(self._db.now(), which).order_by(jobs.c.index_version, jobs.c.bucket))
-            return [Waiting(row.index_version, row.bucket, row.n, 0, row.oldest) for row in rows]
-
-    def _with_purges(self, work: Select[Any], due: datetime) -> list[Waiting]:
-        rows = (
-            select(purges_due.c.index_version, purges_due.c.bucket, func.count().label("n"))
-            .where(purges_due.c.done_at.is_(None), purges_due.c.at <= due)
-            .group_by(purges_due.c.index_version, purges_due.c.bucket)
-        )
-        with self._db.read() as connection:
-            found = {(r.index_version, r.bucket): Waiting(r.index_version, r.bucket, r.n, 0, r.oldest) for r in connection.execute(work)}
-            for r in connection.execute(rows):
-                key = (r.index_version, r.bucket)
-                job = found.get(key)
-                found[key] = Waiting(*key, job.jobs if job else 0, r.n, job.oldest if job else None)
-        return [found[key] for key in sorted(found)]
-
-    def unfinished(self, source_ids: Collection[str] | None = None) -> int:
-        """How many jobs of the sources (all when None) are not finished yet, whoever holds them."""
-        statement = select(func.count()).select_from(jobs).where(LIVE)
-        if source_ids is not None:
-            statement = statement.where(jobs.c.source_id.in_(list(source_ids)))
-        with self._db.read() as connection:
-            return connection.execute(statement).scalar_one()
-
-    def standing(self, source_ids: Collection[str]) -> dict[str, int]:
-        """stage → unfinished jobs of the sources, in the order of the stages."""
-        statement = select(jobs.c.stage, func.count()).where(LIVE, jobs.c.source_id.in_(list(source_ids))).group_by(jobs.c.stage)
-        with self._db.read() as connection:
-            found = {row[0]: row[1] for row in connection.execute(statement)}
-        return {stage.name: found[stage.name] for stage in STAGES if stage.name in found}
 
     def prune(self, older_than: datetime, limit: int) -> int:
         """Delete up to `limit` finished jobs older than a time; dead letters stay. Returns how many."""

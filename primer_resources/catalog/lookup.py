@@ -23,10 +23,9 @@ from primer_resources.catalog.schema import (
     index_versions,
     intents,
     jobs,
-    parsed,
     purges_due,
-    reviews,
 )
+from primer_resources.catalog.schema_bodies import parsed, reviews
 
 PAGE = 10_000
 
@@ -116,7 +115,8 @@ class Lookup:
             job = connection.execute(
                 select(jobs).where(jobs.c.doc_id == doc_id, jobs.c.index_version == index_version).order_by(jobs.c.job_id.desc()).limit(1)
             ).one_or_none()
-            to_review = and_(reviews.c.content_hash == document.content_hash, in_states(reviews.c.state, [ReviewState.OPEN]))
+            its = and_(reviews.c.tenant_id == document.tenant_id, reviews.c.content_hash == document.content_hash)
+            to_review = and_(its, in_states(reviews.c.state, [ReviewState.OPEN]))
             waiting = connection.execute(select(func.count(reviews.c.page.distinct())).where(to_review)).scalar_one()
             recipe = connection.execute(select(index_versions.c.recipe).where(index_versions.c.name == index_version)).scalar_one()
             is_linked = leading.doc_id != doc_id
@@ -125,8 +125,9 @@ class Lookup:
             else:
                 accepted = "" if job is None else job.accepted_pages
             output = output_version(recipe["parser"]["version"], accepted)
-            made_by = and_(parsed.c.content_hash == document.content_hash, parsed.c.parser_version == output)
-            read = connection.execute(select(parsed.c.text_kept, parsed.c.losses).where(made_by)).one_or_none()
+            its = and_(parsed.c.tenant_id == document.tenant_id, parsed.c.content_hash == document.content_hash)
+            made_by = select(parsed.c.text_kept, parsed.c.losses).where(its, parsed.c.parser_version == output)
+            read = connection.execute(made_by).one_or_none()
         entry = entries.get(doc_id)
         stands_for_it = doc_id in written and written[doc_id].is_copy
         rows = entries.get(leading.doc_id) if stands_for_it else entry

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, and_, delete, select
 
 from primer_core.conservation import Conservation
-from primer_core.lanes import Lane, SlowWork
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
-from primer_resources.catalog.schema import contents, documents, parsed
+from primer_resources.catalog.schema import documents
+from primer_resources.catalog.schema_bodies import parsed
 from primer_resources.catalog.upsert import insert_or_update
 
 
@@ -18,12 +18,13 @@ class Parses:
     def __init__(self, database: Database) -> None:
         self._db = database
 
-    def known(self, connection: Connection, wanted: Mapping[str, str]) -> set[str]:
-        """Inside a transaction: which contents have the output of the version wanted (content_hash → output version)."""
+    def known(self, connection: Connection, tenant_id: str, wanted: Mapping[str, str]) -> set[str]:
+        """Inside a transaction: which of a tenant's contents have the output of the version wanted (content_hash → output version)."""
         found: set[str] = set()
         for part in slices(sorted(wanted)):
             statement = select(parsed.c.content_hash, parsed.c.parser_version)
-            rows = connection.execute(statement.where(parsed.c.content_hash.in_(part), parsed.c.reason.is_(None)))
+            mine = and_(parsed.c.tenant_id == tenant_id, parsed.c.content_hash.in_(part))
+            rows = connection.execute(statement.where(mine, parsed.c.reason.is_(None)))
             found |= {row.content_hash for row in rows if row.parser_version == wanted[row.content_hash]}
         return found
 
@@ -31,6 +32,7 @@ class Parses:
         self,
         connection: Connection,
         version: str,
+        tenant_id: str,
         content_hash: str,
         elements: int | None,
         pages: int | None,
@@ -40,6 +42,7 @@ class Parses:
         """Inside a transaction: what came of parsing a content, as an output version: its numbers and how much of its text was kept, or
         the reason it failed."""
         row = {
+            "tenant_id": tenant_id,
             "content_hash": content_hash,
             "parser_version": version,
             "elements": elements,
@@ -50,25 +53,11 @@ class Parses:
         }
         connection.execute(insert_or_update(self._db, parsed, ("elements", "pages", "reason", "text_kept", "losses")), row)
 
-    def leave_to_slow_lane(self, connection: Connection, content_hash: str, work: SlowWork) -> None:
-        """Inside a transaction: the content is parsed in the slow lane from now on."""
-        values = {"lane": Lane.SLOW, "pages": work.pages}
-        connection.execute(update(contents).where(contents.c.content_hash == content_hash).values(**values))
-
-    def lanes(self, hashes: Collection[str]) -> dict[str, Lane]:
-        """content_hash → lane of stored contents."""
-        found: dict[str, Lane] = {}
-        with self._db.read() as connection:
-            for part in slices(sorted(hashes)):
-                rows = connection.execute(select(contents.c.content_hash, contents.c.lane).where(contents.c.content_hash.in_(part)))
-                found.update({row.content_hash: Lane(row.lane) for row in rows})
-        return found
-
-    def pages(self, content_hash: str) -> int | None:
-        """How many pages a content was counted to have; None where nobody has counted."""
-        with self._db.read() as connection:
-            found: int | None = connection.execute(select(contents.c.pages).where(contents.c.content_hash == content_hash)).scalar_one()
-            return found
+    def forget(self, connection: Connection, tenant_id: str, content_hash: str, versions: Collection[str]) -> None:
+        """Inside a transaction that has locked the content and knows that these outputs are not kept: it is parsed anew where one is
+        needed."""
+        mine = and_(parsed.c.tenant_id == tenant_id, parsed.c.content_hash == content_hash, parsed.c.parser_version.in_(sorted(versions)))
+        connection.execute(delete(parsed).where(mine))
 
     def titles(self, doc_ids: Collection[str]) -> dict[str, str]:
         """doc_id → title (a file name on a drive), which a parser needs where bytes cannot tell the format."""

@@ -8,7 +8,8 @@ from primer_core.plan_estimate import Measured
 from primer_core.stages import Operation, State
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import slices
-from primer_resources.catalog.schema import chunks, contents, documents, in_states, jobs
+from primer_resources.catalog.schema import chunks, documents, in_states, jobs
+from primer_resources.catalog.schema_bodies import contents
 
 NEWEST = 2_000
 """Jobs looked at: the newest, whatever the corpus."""
@@ -47,7 +48,8 @@ class PlanFigures:
                 )
                 rows = connection.execute(
                     select(contents.c.mime, contents.c.size, counted.c.tokens)
-                    .join(documents, and_(documents.c.content_hash == contents.c.content_hash, documents.c.doc_id.in_(part)))
+                    .join(documents, and_(*(documents.c[name] == contents.c[name] for name in ("tenant_id", "content_hash"))))
+                    .where(documents.c.doc_id.in_(part))
                     .join(counted, counted.c.doc_id == documents.c.doc_id)
                 )
                 for row in rows:

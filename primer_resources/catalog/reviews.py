@@ -10,10 +10,12 @@ from sqlalchemy import Connection, Row, and_, delete, or_, select, tuple_, updat
 from primer_core.failures import PrimerError
 from primer_core.reviews import ReviewState, page_label
 from primer_core.stages import Operation
+from primer_resources.catalog.contents import is_content, lock_contents
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.generations import lock_documents, slices
 from primer_resources.catalog.jobs import Jobs, NewJob
-from primer_resources.catalog.schema import contents, documents, in_states, reviews
+from primer_resources.catalog.schema import documents, in_states
+from primer_resources.catalog.schema_bodies import contents, reviews
 from primer_resources.catalog.upsert import insert_or_update
 
 
@@ -33,6 +35,7 @@ class Review:
     """A page to review, of one document that has the content; a content that several documents have is listed with each."""
 
     doc_id: str
+    tenant_id: str
     uri: str
     source: str
     path: str
@@ -62,28 +65,39 @@ class Reviews:
         self._db = database
         self._jobs = jobs
 
-    def accepted(self, connection: Connection, hashes: Collection[str]) -> dict[str, str]:
-        """Inside a transaction: content → label of the pages that people let through.
+    def accepted(self, connection: Connection, tenant_id: str, hashes: Collection[str]) -> dict[str, str]:
+        """Inside a transaction: content of a tenant → label of the pages that people let through.
 
         The contents stay locked until its end, so no decision comes between this answer and what is done with it: a decision either
         sees the jobs that were moved on by it, or is seen here.
         """
-        self._lock(connection, hashes)
+        lock_contents(connection, ((tenant_id, content) for content in hashes))
+        return self.let_through(connection, tenant_id, hashes)
+
+    def let_through(self, connection: Connection, tenant_id: str, hashes: Collection[str]) -> dict[str, str]:
+        """The same answer for a look, or inside a transaction that has locked the contents."""
         pages: dict[str, set[int]] = {content: set() for content in hashes}
         for part in slices(sorted(hashes)):
-            let_through = and_(reviews.c.content_hash.in_(part), reviews.c.state == ReviewState.ACCEPTED)
+            mine = and_(reviews.c.tenant_id == tenant_id, reviews.c.content_hash.in_(part))
+            let_through = and_(mine, reviews.c.state == ReviewState.ACCEPTED)
             for row in connection.execute(select(reviews.c.content_hash, reviews.c.page).where(let_through)):
                 pages[row.content_hash].add(row.page)
         return {content: page_label(found) for content, found in pages.items()}
 
     def record(
-        self, connection: Connection, content_hash: str, parser_version: str, in_use: Collection[str], seen: Sequence[SeenPage]
+        self,
+        connection: Connection,
+        tenant_id: str,
+        content_hash: str,
+        parser_version: str,
+        in_use: Collection[str],
+        seen: Sequence[SeenPage],
     ) -> None:
         """Inside a transaction: what a parse saw of a content. A page that was decided stays as it is.
 
         Open pages that this parser version saw before and does not any more go, and so do those of versions that are not `in_use`.
         """
-        mine = reviews.c.content_hash == content_hash
+        mine = and_(reviews.c.tenant_id == tenant_id, reviews.c.content_hash == content_hash)
         outdated = or_(reviews.c.parser_version == parser_version, reviews.c.parser_version.not_in(sorted(in_use)))
         still = tuple_(reviews.c.page, reviews.c.region).in_([(each.page, each.region) for each in seen])
         is_open = in_states(reviews.c.state, [ReviewState.OPEN])
@@ -94,6 +108,7 @@ class Reviews:
         statement = insert_or_update(self._db, reviews, changed, where=is_open)
         rows = [
             {
+                "tenant_id": tenant_id,
                 "content_hash": content_hash,
                 "page": each.page,
                 "region": each.region,
@@ -113,7 +128,7 @@ class Reviews:
         """Pages in these states of living documents, by source, path, page and region; all pages when none is named."""
         statement = (
             select(reviews, documents.c.doc_id, documents.c.uri, documents.c.path, documents.c.source_id)
-            .join(documents, documents.c.content_hash == reviews.c.content_hash)
+            .join(documents, and_(*(documents.c[name] == reviews.c[name] for name in ("tenant_id", "content_hash"))))
             .where(in_states(reviews.c.state, states), documents.c.deleted_at.is_(None))
             .order_by(documents.c.source_id, documents.c.path, documents.c.doc_id, reviews.c.page, reviews.c.region)
         )
@@ -127,25 +142,32 @@ class Reviews:
             return [_review(row) for row in connection.execute(statement)]
 
     def decide(
-        self, content_hash: str, pages: Collection[int], state: ReviewState, decided_by: str, index_versions: Sequence[str]
+        self,
+        tenant_id: str,
+        content_hash: str,
+        pages: Collection[int],
+        state: ReviewState,
+        decided_by: str,
+        index_versions: Sequence[str],
     ) -> Decision:
-        """Decide pages of a content; every page that waits for it when none is named. A decision may be changed by another.
+        """Decide pages of a tenant's content; every page that waits for it when none is named. A decision may be changed by another.
 
         Where that changes which pages are let through, the living documents with rows of this content get a job an index version, in the
         same transaction; their copies follow them. Raises PrimerError where a named page was never listed, or where none waits.
         """
+        mine = and_(reviews.c.tenant_id == tenant_id, reviews.c.content_hash == content_hash)
         with self._db.begin() as connection:
-            before = self.accepted(connection, [content_hash])[content_hash]
-            listed = connection.execute(select(reviews.c.page, reviews.c.state).where(reviews.c.content_hash == content_hash)).all()
+            before = self.accepted(connection, tenant_id, [content_hash])[content_hash]
+            listed = connection.execute(select(reviews.c.page, reviews.c.state).where(mine)).all()
             chosen = set(pages) or {row.page for row in listed if row.state == ReviewState.OPEN}
             self._check(chosen, {row.page: row.state for row in listed})
             connection.execute(
                 update(reviews)
-                .where(reviews.c.content_hash == content_hash, reviews.c.page.in_(sorted(chosen)))
+                .where(mine, reviews.c.page.in_(sorted(chosen)))
                 .values(state=state, decided_at=self._db.now(), decided_by=decided_by)
             )
-            again = before != self.accepted(connection, [content_hash])[content_hash]
-            made = self._make_again(connection, content_hash, index_versions) if again else ()
+            again = before != self.accepted(connection, tenant_id, [content_hash])[content_hash]
+            made = self._make_again(connection, tenant_id, content_hash, index_versions) if again else ()
         return Decision(tuple(sorted(chosen)), made)
 
     @staticmethod
@@ -157,12 +179,13 @@ class Reviews:
         if not chosen:
             raise PrimerError("no page of this document waits for a review; name the pages to change an earlier decision")
 
-    def _make_again(self, connection: Connection, content_hash: str, index_versions: Sequence[str]) -> tuple[str, ...]:
+    def _make_again(self, connection: Connection, tenant_id: str, content_hash: str, index_versions: Sequence[str]) -> tuple[str, ...]:
         """Jobs for the living canonical documents of a content. They are locked in the order that all lock them in."""
         leading = documents.c.canonical_doc_id == documents.c.doc_id
-        living = and_(documents.c.content_hash == content_hash, leading, documents.c.deleted_at.is_(None), documents.c.bucket.is_not(None))
+        mine = and_(documents.c.tenant_id == tenant_id, documents.c.content_hash == content_hash)
+        living = and_(mine, leading, documents.c.deleted_at.is_(None), documents.c.bucket.is_not(None))
         lock_documents(connection, connection.execute(select(documents.c.doc_id).where(living)).scalars())
-        lane = connection.execute(select(contents.c.lane).where(contents.c.content_hash == content_hash)).scalar_one()
+        lane = connection.execute(select(contents.c.lane).where(is_content(tenant_id, content_hash))).scalar_one()
         found = connection.execute(select(documents).where(living).order_by(documents.c.doc_id)).all()
         now = self._db.now()
         new = [
@@ -174,16 +197,11 @@ class Reviews:
             connection.execute(update(documents).where(documents.c.doc_id.in_(part)).values(status="pending", reason=None))
         return ids
 
-    def _lock(self, connection: Connection, hashes: Collection[str]) -> None:
-        """Lock contents in one order. Rows that refer to them may be written by others meanwhile."""
-        for part in slices(sorted(set(hashes))):
-            locked = select(contents.c.content_hash).where(contents.c.content_hash.in_(part)).order_by(contents.c.content_hash)
-            connection.execute(locked.with_for_update(key_share=True))
-
 
 def _review(row: Row[Any]) -> Review:
     return Review(
         row.doc_id,
+        row.tenant_id,
         row.uri,
         row.source_id,
         row.path,

@@ -7,7 +7,6 @@ from sqlalchemy import (
     Boolean,
     Column,
     ColumnElement,
-    Float,
     ForeignKey,
     Index,
     Integer,
@@ -43,7 +42,7 @@ def in_states(column: ColumnElement[str], states: Iterable[str]) -> ColumnElemen
     return column == words[0] if len(words) == 1 else column.in_(words)
 
 
-def _partial(where: str) -> dict[str, Any]:
+def partial_index(where: str) -> dict[str, Any]:
     """The options of a partial index on both databases."""
     return {"sqlite_where": text(where), "postgresql_where": text(where)}
 
@@ -156,20 +155,22 @@ documents = Table(
     Column("reason", String),
     Column("event_time", UtcDateTime, nullable=False),
     Column("missing_scan", BigInt),
+    Column("fetch_again", Boolean, nullable=False, server_default=text("false")),
     Column("deleted_at", UtcDateTime),
     Index(None, "source_id", "path"),
     Index(None, "uri"),
     Index(None, "source_id", "content_hash"),
     Index(None, "content_hash"),
-    Index("ix_documents_members", "source_id", "container", **_partial("container IS NOT NULL")),
-    Index("ix_documents_living", "source_id", "doc_id", **_partial("deleted_at IS NULL")),
-    Index("ix_documents_missing", "source_id", "doc_id", **_partial("missing_scan IS NOT NULL")),
-    Index("ix_documents_changing", "source_id", **_partial("reason = 'changing'")),
-    Index("ix_documents_acl", "acl_id", **_partial("deleted_at IS NULL")),
+    Index("ix_documents_members", "source_id", "container", **partial_index("container IS NOT NULL")),
+    Index("ix_documents_living", "source_id", "doc_id", **partial_index("deleted_at IS NULL")),
+    Index("ix_documents_missing", "source_id", "doc_id", **partial_index("missing_scan IS NOT NULL")),
+    Index("ix_documents_changing", "source_id", **partial_index("reason = 'changing'")),
+    Index("ix_documents_acl", "acl_id", **partial_index("deleted_at IS NULL")),
 )
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
 `acl_error` says why the document's permissions could not be read; while it stands the document is hidden.
 `missing_scan` is the scan since which complete listings do not show the document, while its delete is held.
+`fetch_again` says that a replay waits for its bytes: the next sync that sees it fetches it, whatever it looks like.
 `told_acl_id` is the ACL that an event gave the document, which then stands before what the source's own rules say; `acl_told_at` is the
 time of the newest such event, whether it gave one or handed the document back to those rules.
 `container` is the path of the listed mail or archive that the document is a member of, None for what is listed itself.
@@ -209,51 +210,6 @@ acl_groups = Table(
     Index(None, "acl_id"),
 )
 """`acls.allow_groups` turned round, so that the ACL ids of a person's groups are one indexed look-up."""
-
-contents = Table(
-    "contents",
-    metadata,
-    Column("content_hash", String, primary_key=True),
-    Column("size", BigInt, nullable=False),
-    Column("mime", String, nullable=False),
-    Column("lane", String, nullable=False),
-    Column("pages", Integer),
-    Column("object", Text, nullable=False),
-)
-"""`lane` is where a content is parsed; `pages` its number of pages, where they were counted before the parse."""
-
-parsed = Table(
-    "parsed",
-    metadata,
-    Column("content_hash", ForeignKey("contents.content_hash"), primary_key=True),
-    Column("parser_version", String, primary_key=True),
-    Column("elements", Integer),
-    Column("pages", Integer),
-    Column("ocr_confidence", Integer),
-    Column("reason", String),
-    Column("text_kept", Float),
-    Column("losses", Json),
-)
-"""`parser_version` here is that of the output: the parser's own, and the pages that a person let through (primer_core/reviews.py).
-`text_kept` is the share (0 to 1) of the source's words that are in the elements or in a named loss; `losses` are those, name → words."""
-
-reviews = Table(
-    "reviews",
-    metadata,
-    Column("content_hash", ForeignKey("contents.content_hash"), primary_key=True),
-    Column("page", Integer, primary_key=True),
-    Column("region", Integer, primary_key=True),
-    Column("parser_version", String, nullable=False),
-    Column("confidence", Float, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("state", String, nullable=False),
-    Column("decided_at", UtcDateTime),
-    Column("decided_by", String),
-    Index("ix_reviews_open", "content_hash", **_partial("state = 'open'")),
-)
-"""Pages that were read below the bar. `region` counts those of one page from 0; a decision is on the whole page. A row is of a content,
-whatever documents have it and whichever parser reads it next, so a page that was decided is never asked again."""
 
 index_versions = Table(
     "index_versions",
@@ -327,13 +283,13 @@ jobs = Table(
     Column("chunks_gone", Integer, nullable=False, server_default="0"),
     Column("embedded", Integer, nullable=False, server_default="0"),
     Column("cache_hits", Integer, nullable=False, server_default="0"),
-    Index("ix_jobs_live", "index_version", "bucket", "state", "not_before", **_partial(_LIVE)),
+    Index("ix_jobs_live", "index_version", "bucket", "state", "not_before", **partial_index(_LIVE)),
     Index(None, "doc_id", "index_version"),
     Index(None, "source_id", "finished_at"),
-    Index("ix_jobs_access", "index_version", "bucket", "state", **_partial(f"lane = 'access' AND {_LIVE}")),
-    Index("ix_jobs_finished", "finished_at", **_partial("state IN ('indexed', 'superseded')")),
-    Index("ix_jobs_fresh", "index_version", "finished_at", **_partial("state = 'indexed' AND changed_at IS NOT NULL")),
-    Index("ix_jobs_dead", "source_id", **_partial("state = 'dead'")),
+    Index("ix_jobs_access", "index_version", "bucket", "state", **partial_index(f"lane = 'access' AND {_LIVE}")),
+    Index("ix_jobs_finished", "finished_at", **partial_index("state IN ('indexed', 'superseded')")),
+    Index("ix_jobs_fresh", "index_version", "finished_at", **partial_index("state = 'indexed' AND changed_at IS NOT NULL")),
+    Index("ix_jobs_dead", "source_id", **partial_index("state = 'dead'")),
     sqlite_autoincrement=True,  # ids are never reused, so "the newer job" stays true after pruning
 )
 """`event_time` is the source's clock. `changed_at` is from when freshness counts: the event, or the begin of the sync before the one that
@@ -405,6 +361,7 @@ chunks = Table(
     Column("near_dup_group", String),
     Column("suppressed", Boolean, nullable=False, server_default="0"),
     Index(None, "doc_id", "index_version"),
+    Index(None, "text_hash"),
 )
 
 intents = Table(
@@ -429,8 +386,9 @@ purges_due = Table(
     Column("dead_gen", BigInt, nullable=False),
     Column("at", UtcDateTime, nullable=False),
     Column("done_at", UtcDateTime),
-    Index("ix_purges_due_waiting", "index_version", "bucket", "at", **_partial("done_at IS NULL")),
-    Index("ix_purges_due_done", "done_at", **_partial("done_at IS NOT NULL")),
+    Index("ix_purges_due_waiting", "index_version", "bucket", "at", **partial_index("done_at IS NULL")),
+    Index("ix_purges_due_done", "done_at", **partial_index("done_at IS NOT NULL")),
+    Index(None, "doc_id"),
 )
 
 events = Table(
@@ -453,10 +411,10 @@ events = Table(
     Column("error", Text),
     Column("finished_at", UtcDateTime),
     Index("uq_events_source_id_event_id", "source_id", "event_id", unique=True),
-    Index("ix_events_waiting", "source_id", "not_before", **_partial(f"state = '{EventState.WAITING}'")),
-    Index("ix_events_waiting_path", "source_id", "path", **_partial(f"state = '{EventState.WAITING}'")),
-    Index("ix_events_dead", "source_id", "seq", **_partial(f"state = '{EventState.DEAD}'")),
-    Index("ix_events_done", "finished_at", **_partial(f"state = '{EventState.DONE}'")),
+    Index("ix_events_waiting", "source_id", "not_before", **partial_index(f"state = '{EventState.WAITING}'")),
+    Index("ix_events_waiting_path", "source_id", "path", **partial_index(f"state = '{EventState.WAITING}'")),
+    Index("ix_events_dead", "source_id", "seq", **partial_index(f"state = '{EventState.DEAD}'")),
+    Index("ix_events_done", "finished_at", **partial_index(f"state = '{EventState.DONE}'")),
     sqlite_autoincrement=True,  # ids are never reused: operators name them
 )
 """The inbox: what was told and when, until the source was asked. `path` is where the document stood when the event came; `doc_id` is set
@@ -472,6 +430,6 @@ api_tokens = Table(
     Column("secret_hash", String, nullable=False),
     Column("created_at", UtcDateTime, nullable=False),
     Column("revoked_at", UtcDateTime),
-    Index("uq_api_tokens_name", "tenant_id", "name", unique=True, **_partial("revoked_at IS NULL")),
+    Index("uq_api_tokens_name", "tenant_id", "name", unique=True, **partial_index("revoked_at IS NULL")),
 )
 """Bearer tokens of the HTTP API. `token_id` is the part of a token that finds it, `secret_hash` the SHA-256 of the part that proves it."""

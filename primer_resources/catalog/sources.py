@@ -160,6 +160,12 @@ class Sources:
             rows = connection.execute(select(*_COLUMNS).where(sources.c.removed_at.is_(None)).order_by(sources.c.source_id)).all()
         return [_source(row) for row in rows]
 
+    def of_tenant(self, tenant_id: str) -> list[Source]:
+        """All sources of a tenant, those that were removed too, by name."""
+        statement = select(*_COLUMNS).where(sources.c.tenant_id == tenant_id).order_by(sources.c.source_id)
+        with self._db.read() as connection:
+            return [_source(row) for row in connection.execute(statement)]
+
     def active(self) -> list[Source]:
         """The sources that are read: those that are not removed and whose tenant is active, by name."""
         statement = select(*_COLUMNS).join(accounts).where(sources.c.removed_at.is_(None), accounts.c.active)

@@ -18,6 +18,12 @@ def insert_if_absent(database: Database, table: Table, key: Sequence[str] = ()) 
     return _insert(database, table).on_conflict_do_nothing(index_elements=list(key) or list(table.primary_key))
 
 
+def insert_unless_taken(database: Database, table: Table) -> Insert:
+    """An INSERT that does nothing where any unique key is taken. For tables that have two: of two that insert the same row at once, the
+    second would fail at the key that is not named."""
+    return _insert(database, table).on_conflict_do_nothing()
+
+
 def insert_or_update(database: Database, table: Table, columns: Sequence[str], where: ColumnElement[bool] | None = None) -> Insert:
     """An INSERT that sets `columns` on a row of the same primary key, where that row meets the condition."""
     statement = _insert(database, table)

@@ -1,5 +1,5 @@
-"""The document store: drives that hold objects, and what is kept in them."""
+"""The document store: bodies on a tenant's drives, and the manifests that own them."""
 
-from primer_resources.document_store.store import DocumentStore
+from primer_resources.document_store.store import Arrived, DocumentStore, TenantStore
 
-__all__ = ["DocumentStore"]
+__all__ = ["Arrived", "DocumentStore", "TenantStore"]

@@ -1,199 +1,172 @@
-"""The document store: source bytes, parsed documents, chunk sets and pictures of pages to review, each under the hash of what made it.
+"""The document store: source bytes on a tenant's intake drive, and what was made of them on its pipeline drive.
 
-Objects are written by create-only put and never changed. Formats are what the ecosystem reads: bytes as they came,
-DoclingDocument JSON (zstd), elements and chunk sets as Parquet.
+Source bytes are kept once a content, whatever documents have it. What was parsed and chunked is a state of the content, one for each way in
+which it was parsed. Whether something is there is answered from the catalog, without asking a drive.
 """
 
-import hashlib
-import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import obstore
-import pyarrow as pa
-import pyarrow.parquet as pq
-from obstore.exceptions import AlreadyExistsError, BaseError
-from obstore.store import LocalStore
+from random import Random
 
 from primer_core.chunks import Chunk
-from primer_core.elements import Element, ElementKind, ParsedDocument
-from primer_core.failures import SystemFault
-from primer_core.ids import recipe_key
+from primer_core.elements import ParsedDocument
+from primer_core.failures import DocumentFault, Reason, SystemFault
+from primer_core.lanes import Lane
+from primer_core.part_keys import DOCUMENT, ELEMENTS, SOURCE, chunk_set, picture
+from primer_core.stored_states import DriveKind, PartKey, WrittenBy, content_node, pipeline_state
+from primer_resources.catalog.contents import Contents, NewContent
+from primer_resources.catalog.stored_states import StoredStates
+from primer_resources.clock import Clock
+from primer_resources.document_store.drive import Drive
+from primer_resources.document_store.drives import TenantDrives
+from primer_resources.document_store.parts import PARSED, chunks_body, parsed_bodies, to_chunks, to_parsed
+from primer_resources.document_store.states import SAVE_TIME, StateStore, keep_standing, new_key
 
-if TYPE_CHECKING:
-    from obstore.store import ObjectStore
+PARSE_STAGE = "parse"
+CHUNK_STAGE = "chunk"
 
-READ_BYTES = 1 << 20
-_PAGES = b"primer.pages"
-_REVIEWS = "reviews"
-_ELEMENTS = pa.schema(
-    [
-        ("order", pa.int32()),
-        ("kind", pa.string()),
-        ("text", pa.string()),
-        ("level", pa.int32()),
-        ("page", pa.int32()),
-    ]
-)
-_CHUNKS = pa.schema(
-    [
-        ("ordinal", pa.int32()),
-        ("heading_path", pa.list_(pa.string())),
-        ("overlap", pa.string()),
-        ("text", pa.string()),
-        ("embed_text", pa.string()),
-        ("pages", pa.list_(pa.int32())),
-        ("token_count", pa.int32()),
-        ("occurrence", pa.int32()),
-    ]
-)
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A file that a connector fetched: its hash, size (bytes), kind, and the lane that it is to be parsed in."""
+
+    path: Path
+    content_hash: str
+    size: int
+    mime: str
+    lane: Lane
 
 
 class DocumentStore:
-    """Bodies by key. Raises SystemFault where the store itself fails: no document is to blame for that."""
+    """The stores of all tenants."""
 
-    def __init__(self, store: "ObjectStore", place: str) -> None:
-        self._store = store
-        self._place = place
+    def __init__(self, contents: Contents, states: StoredStates, drives: TenantDrives, clock: Clock, random: Random) -> None:
+        self._contents = contents
+        self._states = states
+        self._drives = drives
+        self._clock = clock
+        self._random = random
 
-    @staticmethod
-    def at_folder(folder: Path) -> "DocumentStore":
-        """A store in a local folder, made where it is missing."""
-        folder.mkdir(parents=True, exist_ok=True)
-        return DocumentStore(LocalStore(prefix=folder), str(folder))
+    def of(self, tenant_id: str) -> "TenantStore":
+        """The store of a tenant. Raises PrimerError for one that is unknown, inactive or without drives."""
+        intake, pipeline = (self._drives.of(tenant_id, kind) for kind in (DriveKind.INTAKE, DriveKind.PIPELINE))
+        return TenantStore(tenant_id, intake, StateStore(pipeline, self._states, self._clock, self._random), self._contents)
 
-    @staticmethod
-    def content_key(content_hash: str) -> str:
-        """The key of a content's source bytes."""
-        return _content_key(content_hash)
 
-    def put_content(self, path: Path, content_hash: str) -> str:
-        """Store a file's bytes. Returns the object's key; bytes that are there already are left."""
-        key = _content_key(content_hash)
-        if not self._exists(key):
-            self._create(key, path)
-        return key
+@dataclass(frozen=True, slots=True)
+class TenantStore:
+    """Bodies of one tenant. Raises SystemFault where a drive itself fails: no document is to blame for that."""
+
+    tenant_id: str
+    intake: Drive
+    pipeline: StateStore
+    contents: Contents
+
+    def keep(self, file: Arrived, force: bool = False) -> None:
+        """Keep the bytes of a content, once: where they are known, only whether they are still there is looked at. Bytes that were deleted
+        after they were indexed are stored anew.
+
+        For an hour nobody frees them, in which a document is to be given the content. With `force` they are written again all the same,
+        and the drive checks what it got.
+        """
+        while True:
+            key = self.contents.object_of(self.tenant_id, file.content_hash)
+            if key is None:
+                key = new_key(content_node(self.tenant_id, file.content_hash), SOURCE, self.pipeline.random)
+                began = self.pipeline.clock.now()
+                self.intake.create(key, file.path)
+                content = NewContent(self.tenant_id, file.content_hash, file.size, file.mime, file.lane, key)
+                if self.contents.add(content) or self.pipeline.states.bring_back(self.tenant_id, file.content_hash, key):
+                    if self.pipeline.clock.now() - began > SAVE_TIME:
+                        keep_standing(self.intake, key, file.path, partial(self._has, file.content_hash, key))
+                    return
+                self.intake.delete([key])
+                continue
+            # Touched before it is looked at: nobody frees the content now, so what is written below has an owner.
+            if not self.contents.touch(self.tenant_id, file.content_hash, key):
+                continue
+            if force:
+                self.intake.replace(key, file.path)
+            elif self.intake.head(key) is None:
+                self.intake.create(key, file.path)
+            return
+
+    def _has(self, content_hash: str, key: str) -> bool:
+        return self.contents.object_of(self.tenant_id, content_hash) == key
 
     def fetch_content(self, content_hash: str, target: Path) -> None:
-        """Copy source bytes to a private file, checking the hash on the way. Raises SystemFault where they are gone or differ."""
-        key = _content_key(content_hash)
-        sha = hashlib.sha256()
-        try:
-            with target.open("wb") as out:
-                for part in obstore.get(self._store, key).stream(min_chunk_size=READ_BYTES):
-                    sha.update(part)
-                    out.write(part)
-        except (FileNotFoundError, BaseError) as error:
-            raise SystemFault(f"object {key} in store {self._place} cannot be read: {_first_line(error)}") from error
-        if sha.hexdigest() != content_hash:
-            raise SystemFault(f"object {key} in store {self._place} holds other bytes than its name says; restore it from a backup")
+        """Copy source bytes to a private file, checking the hash on the way. Raises SystemFault where they are gone or differ, and
+        DocumentFault where they were deleted after they were indexed."""
+        key = self.contents.object_of(self.tenant_id, content_hash)
+        if key is None and self.contents.is_known(self.tenant_id, content_hash):
+            raise DocumentFault(
+                Reason.BYTES_DELETED, f"the source bytes of content {content_hash[:12]} were deleted after they were indexed"
+            )
+        if key is None:
+            raise SystemFault(f"content {content_hash[:12]} of tenant {self.tenant_id} is in no catalog row; sync its source in full")
+        if self.intake.fetch(key, target) != content_hash:
+            raise SystemFault(f"object {key} on drive {self.intake.place} holds other bytes than its content; restore it from a backup")
 
-    def put_parsed(self, content_hash: str, parser_version: str, parsed: ParsedDocument) -> None:
-        """Store a parsed document: the elements last, so that they prove the document beside them."""
-        folder = _parsed_key(content_hash, parser_version)
-        rows = [asdict(element) for element in parsed.elements]
-        schema = _ELEMENTS.with_metadata({_PAGES: b"" if parsed.pages is None else str(parsed.pages).encode()})
-        self._create(f"{folder}/document.json.zst", parsed.docling_json_zst)
-        if parsed.metadata:
-            self._create(f"{folder}/metadata.json", json.dumps(dict(parsed.metadata), ensure_ascii=False).encode())
-        self._create(f"{folder}/elements.parquet", _to_parquet(rows, schema))
+    def put_parsed(self, content_hash: str, version: str, parsed: ParsedDocument, run: str, base: str | None = None) -> None:
+        """Keep a parsed document, as the output of a version. Parts that another output, `base`, of the same content has are copied."""
+        like = None if base is None or base == version else pipeline_state(self.tenant_id, content_hash, base)
+        by = WrittenBy(PARSE_STAGE, run, version)
+        self.pipeline.save(pipeline_state(self.tenant_id, content_hash, version), content_hash, parsed_bodies(parsed), by, like)
 
-    def has_parsed(self, content_hash: str, parser_version: str) -> bool:
-        """Whether the content was parsed by this parser version, whole."""
-        return self._exists(f"{_parsed_key(content_hash, parser_version)}/elements.parquet")
+    def has_parsed(self, content_hash: str, version: str) -> bool:
+        """Whether the content was parsed to this output, whole."""
+        manifest = self.pipeline.manifest(pipeline_state(self.tenant_id, content_hash, version))
+        return manifest.has(*DOCUMENT) and manifest.has(*ELEMENTS)
 
-    def get_parsed(self, content_hash: str, parser_version: str) -> ParsedDocument:
+    def get_parsed(self, content_hash: str, version: str) -> ParsedDocument:
         """A parsed document. Raises SystemFault where it is gone or damaged."""
-        folder = _parsed_key(content_hash, parser_version)
-        table = self._table(f"{folder}/elements.parquet")
-        pages = table.schema.metadata[_PAGES].decode()
-        elements = tuple(Element(**(row | {"kind": ElementKind(row["kind"])})) for row in table.to_pylist())
-        described = f"{folder}/metadata.json"
-        metadata = json.loads(self._get(described)) if self._exists(described) else {}
-        return ParsedDocument(elements, int(pages) if pages else None, self._get(f"{folder}/document.json.zst"), metadata)
+        bodies = self.pipeline.read(pipeline_state(self.tenant_id, content_hash, version), PARSED)
+        self._require(bodies, (DOCUMENT, ELEMENTS), content_hash)
+        return to_parsed(bodies)
 
-    def get_document(self, content_hash: str, parser_version: str) -> bytes:
+    def get_document(self, content_hash: str, version: str) -> bytes:
         """A parsed content's DoclingDocument, zstd-compressed JSON, without its elements. Raises SystemFault where it is gone."""
-        return self._get(f"{_parsed_key(content_hash, parser_version)}/document.json.zst")
+        return self._body(content_hash, version, DOCUMENT)
 
-    def put_chunks(self, content_hash: str, parser_version: str, chunker_version: str, chunks: Iterable[Chunk]) -> None:
-        """Store a chunk set."""
-        self._create(_chunks_key(content_hash, parser_version, chunker_version), _to_parquet([asdict(c) for c in chunks], _CHUNKS))
+    def put_chunks(self, content_hash: str, version: str, chunker_version: str, chunks: Iterable[Chunk], run: str) -> None:
+        """Keep a chunk set that was made of an output."""
+        by = WrittenBy(CHUNK_STAGE, run, chunker_version)
+        bodies = {chunk_set(chunker_version): chunks_body(chunks)}
+        self.pipeline.save(pipeline_state(self.tenant_id, content_hash, version), content_hash, bodies, by)
 
-    def has_chunks(self, content_hash: str, parser_version: str, chunker_version: str) -> bool:
+    def has_chunks(self, content_hash: str, version: str, chunker_version: str) -> bool:
         """Whether the chunk set is there."""
-        return self._exists(_chunks_key(content_hash, parser_version, chunker_version))
+        return self.pipeline.manifest(pipeline_state(self.tenant_id, content_hash, version)).has(*chunk_set(chunker_version))
 
-    def get_chunks(self, content_hash: str, parser_version: str, chunker_version: str) -> tuple[Chunk, ...]:
+    def get_chunks(self, content_hash: str, version: str, chunker_version: str) -> tuple[Chunk, ...]:
         """A chunk set, in order. Raises SystemFault where it is gone or damaged."""
-        table = self._table(_chunks_key(content_hash, parser_version, chunker_version))
-        lists = ("heading_path", "pages")
-        return tuple(Chunk(**(row | {name: tuple(row[name]) for name in lists})) for row in table.to_pylist())
+        return to_chunks(self._body(content_hash, version, chunk_set(chunker_version)))
 
-    def put_picture(self, content_hash: str, parser_version: str, page: int, region: int, png: bytes) -> str:
-        """Store the picture of a page to review, or of a region of it. Returns the object's key."""
-        key = f"{_REVIEWS}/{content_hash[:2]}/{content_hash}/{recipe_key(parser_version)}/{page}-{region}.png"
-        self._create(key, png)
-        return key
+    def put_picture(self, content_hash: str, version: str, page: int, region: int, png: bytes, run: str) -> str:
+        """Keep the picture of a page to review, or of a region of it. Returns the object's key."""
+        by, key = WrittenBy(PARSE_STAGE, run, version), picture(page, region)
+        manifest = self.pipeline.save(pipeline_state(self.tenant_id, content_hash, version), content_hash, {key: png}, by)
+        return manifest.entries[key].object_key or ""
 
     def get_picture(self, key: str) -> bytes:
         """A picture by its key. Raises SystemFault where it is gone."""
-        return self._get(key)
+        return self.pipeline.drive.get(key)
 
     def locate(self, key: str) -> str:
-        """Where an object is, for people: a path in a local store."""
-        return f"{self._place}/{key}"
+        """Where an object of the pipeline drive is, for people: a path in a local folder."""
+        return f"{self.pipeline.drive.place}/{key}"
 
-    def _exists(self, key: str) -> bool:
-        try:
-            obstore.head(self._store, key)
-        except FileNotFoundError:
-            return False
-        except BaseError as error:
-            raise SystemFault(f"store {self._place}: {_first_line(error)}") from error
-        return True
+    def _body(self, content_hash: str, version: str, key: PartKey) -> bytes:
+        bodies = self.pipeline.read(pipeline_state(self.tenant_id, content_hash, version), (key,))
+        self._require(bodies, (key,), content_hash)
+        return bodies[key]
 
-    def _get(self, key: str) -> bytes:
-        try:
-            return bytes(obstore.get(self._store, key).bytes())
-        except (FileNotFoundError, BaseError) as error:
-            raise SystemFault(f"object {key} in store {self._place} cannot be read: {_first_line(error)}") from error
-
-    def _table(self, key: str) -> pa.Table:
-        try:
-            return pq.read_table(pa.BufferReader(self._get(key)))
-        except (pa.ArrowInvalid, OSError) as error:
-            raise SystemFault(f"object {key} in store {self._place} is damaged ({_first_line(error)}); restore it from a backup") from error
-
-    def _create(self, key: str, body: bytes | Path) -> None:
-        try:
-            obstore.put(self._store, key, body, mode="create")
-        except AlreadyExistsError:
-            return
-        except (OSError, BaseError) as error:
-            raise SystemFault(f"store {self._place} cannot keep {key}: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    """The library's message without its dump of internals."""
-    return str(error).partition("\n")[0]
-
-
-def _content_key(content_hash: str) -> str:
-    return f"blobs/{content_hash[:2]}/{content_hash}"
-
-
-def _parsed_key(content_hash: str, parser_version: str) -> str:
-    return f"parsed/{content_hash[:2]}/{content_hash}/{recipe_key(parser_version)}"
-
-
-def _chunks_key(content_hash: str, parser_version: str, chunker_version: str) -> str:
-    return f"chunks/{content_hash[:2]}/{content_hash}/{recipe_key(parser_version)}/{recipe_key(chunker_version)}.parquet"
-
-
-def _to_parquet(rows: list[dict[str, Any]], schema: pa.Schema) -> bytes:
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(rows, schema=schema), sink, compression="zstd")
-    return bytes(sink.getvalue())
+    def _require(self, bodies: Iterable[PartKey], wanted: Iterable[PartKey], content_hash: str) -> None:
+        there = set(bodies)
+        for part, sub_key in wanted:
+            if (part, sub_key) not in there:
+                raise SystemFault(
+                    f"content {content_hash[:12]} of tenant {self.tenant_id} has no {part} {sub_key}; restore it from a backup"
+                )

@@ -55,6 +55,10 @@ class EmbeddingCache(Protocol):
         """Keep vectors. Repeating a key is harmless."""
         ...
 
+    def delete(self, keys: Iterable[str]) -> None:
+        """Forget vectors; keys that are not there are passed over."""
+        ...
+
     def size(self) -> CacheSize:
         """How much is held."""
         ...

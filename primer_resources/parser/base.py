@@ -15,11 +15,11 @@ from primer_core.reviews import ReviewPage
 
 @dataclass(frozen=True, slots=True)
 class ParseRequest:
-    """One content to parse. `path` is a private copy that the parser may read and never writes; `name` is the document's
-    file name, a hint only where bytes cannot tell (txt, md, csv). `accepted_pages` are those that a person let through for this content:
-    what OCR read there counts, however sure it is. `pages` is how many pages were counted before, None where nobody has."""
+    """One content to parse, under a key that is the asker's own. `path` is a private copy that the parser may read and never writes; `name`
+    is the document's file name, a hint only where bytes cannot tell (txt, md, csv). `accepted_pages` are those that a person let through
+    for this content: what OCR read there counts, however sure it is. `pages` is how many were counted before, None where nobody has."""
 
-    content_hash: str
+    key: str
     path: Path
     name: str
     accepted_pages: frozenset[int] = frozenset()
@@ -32,7 +32,7 @@ class ParseOutcome:
     lane. The first two may have pages to review, which are in no element. `kept` says how much of the source's text is in the elements;
     None where that is not known."""
 
-    content_hash: str
+    key: str
     seconds: float
     parsed: ParsedDocument | None
     fault: DocumentFault | None

@@ -98,7 +98,7 @@ class DoclingParser:
             parsed = read_result(finished.directory, answer.pages) if whole else None
             kept = answer.kept if whole else None
             reviews = read_reviews(finished.directory)
-            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault, reviews, slow, kept)
+            yield ParseOutcome(finished.key.key, finished.seconds, parsed, fault, reviews, slow, kept)
 
     def _call(self, request: ParseRequest) -> Call[ParseRequest]:
         args = (request.path.absolute(), request.name, self._max_bytes, request.accepted_pages, self._ocr, self._pdf, self._fast)

@@ -69,9 +69,9 @@ def measure(candidates: Sequence[Candidate], parser: Parser, cost: Cost, worst: 
     sent: dict[str, ParseRequest] = {}
     with Scratch() as folder:
         for outcome in parser.parse_many(_requests(candidates, folder, sent)):
-            request = sent.pop(outcome.content_hash)
+            request = sent.pop(outcome.key)
             request.path.unlink(missing_ok=True)
-            reading = _Reading(by_hash[outcome.content_hash], outcome)
+            reading = _Reading(by_hash[outcome.key], outcome)
             for page in _pages(reading):
                 worst.add(page)
             yield _row(reading, engine_of(parser.spec, reading.candidate.format, outcome), cost(request))

@@ -33,7 +33,7 @@ class NativePdfParser:
             fault = judge(finished, self._pool.limits)
             answer = cast(Answer, finished.value)
             parsed = read_result(finished.directory, answer.pages) if fault is None else None
-            yield ParseOutcome(finished.key.content_hash, finished.seconds, parsed, fault)
+            yield ParseOutcome(finished.key.key, finished.seconds, parsed, fault)
 
 
 def read_native(directory: Path, path: Path) -> Answer:

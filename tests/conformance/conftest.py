@@ -1,5 +1,19 @@
-"""A catalog that the connectors' whole syncs begin with."""
+"""Catalogs that whole syncs and document stores begin with, and the processes that race."""
 
-from tests.primer_resources.catalog.conftest import sqlite_template
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 
-__all__ = ["sqlite_template"]
+import pytest
+
+from tests.drive_racers import racers
+from tests.primer_resources.catalog.conftest import postgres_copy, sqlite_template
+from tests.store_stand import empty, make_stand, stand
+
+__all__ = ["empty", "make_stand", "pool", "postgres_copy", "sqlite_template", "stand"]
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[ProcessPoolExecutor]:
+    """Eight processes, which take a while to start."""
+    with racers() as made:
+        yield made

@@ -21,7 +21,7 @@ from primer_core.drives import DriveSpec
 from primer_core.failures import PrimerError, SystemFault
 from primer_resources.document_store.drive import Drive, ObjectGone
 from primer_resources.document_store.opening import open_drive, probe, set_up_drive
-from tests.drive_racers import RACERS, race, racers
+from tests.drive_racers import RACERS, race
 from tests.radosgw import RadosGateway
 from tests.s3_endpoint import REGION, S3Endpoint
 from tests.s3_server import s3_server
@@ -94,12 +94,6 @@ def server_place(request: pytest.FixtureRequest) -> Place:
 @pytest.fixture
 def drive(place: Place) -> Drive:
     return place.make()
-
-
-@pytest.fixture(scope="module")
-def pool() -> Iterator[ProcessPoolExecutor]:
-    with racers() as made:
-        yield made
 
 
 def keys_of(drive: Drive, prefix: str = "") -> list[str]:

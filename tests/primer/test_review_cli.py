@@ -10,6 +10,7 @@ import pytest
 from primer.workspace import Workspace
 from primer_core.ids import content_hash, doc_id
 from primer_core.lanes import Lane
+from primer_resources.catalog.contents import NewContent
 from primer_resources.catalog.documents import VersionFacts
 from primer_resources.catalog.reviews import SeenPage
 from tests.deployment import Deployment, primer, primer_json, workspace
@@ -28,16 +29,17 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]
     with workspace(tmp_path / "home", buckets=1) as space:
         Deployment(space, tmp_path / "docs", "docs")
         catalog = space.catalog
+        catalog.contents.add(NewContent("default", FAX, 3, "application/pdf", Lane.SLOW, "fax"))
+        store = space.store.of("default")
         pictures = {
-            (page, region): space.store.put_picture(FAX, "p", page, region, b"PNG %d %d" % (page, region))
+            (page, region): store.put_picture(FAX, "p", page, region, b"PNG %d %d" % (page, region), "run")
             for page, region in ((2, 0), (5, 0), (5, 1))
         }
         seen = [SeenPage(page, region, 0.25, f"wurds of {page}.{region}", key) for (page, region), key in pictures.items()]
         facts = VersionFacts("1", 1, FAX, "application/pdf", "00", "indexed", None)
         with catalog.database.begin() as connection:
-            catalog.documents.add_content(connection, FAX, 3, "application/pdf", Lane.SLOW, "blobs/fax")
             catalog.documents.add(connection, catalog.sources.get("docs"), doc_id("docs", "fax.pdf"), place("fax.pdf"), facts)
-            catalog.reviews.record(connection, FAX, "p", {"p"}, seen)
+            catalog.reviews.record(connection, "default", FAX, "p", {"p"}, seen)
         yield space
 
 
@@ -85,7 +87,7 @@ def test_a_decision_is_listed_with_who_made_it_and_makes_the_document_again(made
     shown: list[Any] = primer_json("review", "show", "docs/fax.pdf", "5")
     assert all(row["decided_by"] and row["decided_at"] for row in shown)
     assert primer_json("status", "docs/fax.pdf")["stage"] == "pending_parse"
-    assert [row.jobs for row in made.catalog.jobs.waiting_slow()] == [1]
+    assert [row.jobs for row in made.catalog.queue.waiting_slow()] == [1]
 
 
 def test_a_picture_is_written_where_it_is_wanted(made: Workspace, tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ def test_a_removal_counts_before_the_rows_know_of_it_and_then_the_rows_follow(pl
     materialiser(place).sweep(ALL)  # purges the rows of the old generation
     assert in_rows(place, [place.name]) == {"vector": set(), "keyword": set()}
     assert place.reconcile().agrees
-    assert place.workspace.catalog.jobs.waiting_access() == []
+    assert place.workspace.catalog.queue.waiting_access() == []
 
 
 def test_all_modes_allow_the_same_before_and_after_the_rows_follow_and_are_compacted(place: Deployment) -> None:
@@ -195,5 +195,5 @@ def test_lanes_that_a_sweep_holds_are_waited_for(place: Deployment) -> None:
     assert run.is_alive()
     catalog.lanes.release("a sweep")
     run.join(PATIENCE_S)
-    assert catalog.jobs.waiting_access() == []
+    assert catalog.queue.waiting_access() == []
     assert found(place, [f"{place.name}-crew"]) == {"memo.md"}

@@ -145,7 +145,7 @@ def test_a_copy_that_is_shared_anew_is_decided_at_once(bench: CopiesBench) -> No
     bench.sync("south")
     assert bench.texts("everyone") == set()
     assert bench.found("board") == {("south/all/b.md", "alpha")}, "the folder's ACL row changed, and no index row"
-    assert not bench.catalog.jobs.unfinished()
+    assert not bench.catalog.queue.unfinished()
 
 
 def test_a_copy_that_moves_to_another_acl_has_the_canonical_rows_rewritten(bench: CopiesBench) -> None:

@@ -87,7 +87,7 @@ def test_an_equal_paragraph_three_times_is_three_chunks_and_one_removed_leaves_t
         version = place.workspace.catalog.deployments.live()
         recipe = version.recipe
         known = place.workspace.catalog.documents.by_id([doc_id])[doc_id]
-        made = place.workspace.store.get_chunks(known.content_hash or "", recipe.parser.version, recipe.chunker.version)
+        made = place.workspace.store.of("default").get_chunks(known.content_hash or "", recipe.parser.version, recipe.chunker.version)
         live = place.workspace.catalog.lookup.chunk_ids(doc_id, version.name)
         assert set(live) == {chunk.id_in(doc_id) for chunk in made}
         return [chunk.text for chunk in made]

@@ -16,11 +16,11 @@ from primer_assets.plan_file import read_plan, write_plan
 from primer_assets.plan_making import Planner
 from primer_core.failures import PrimerError
 from primer_core.sync_plan import PlanOperation, SyncPlan
-from primer_resources.document_store import DocumentStore
 from tests.primer_assets.test_feed_sync import ACTS, act
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, TENANT, VERSION, World
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import FAST, Bench, LineExpander
+from tests.stores import folder_store
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def planner(bench: Bench) -> Planner:
     (bench.folder / "members").mkdir(parents=True, exist_ok=True)
     expander: Any = LineExpander(bench.folder / "members", bench.mime)
     shaped: Any = SimpleNamespace(full_listing_interval=timedelta(days=1), buckets=len(BUCKETS), fast_lane=FAST)
-    return Planner(bench.world.catalog, DocumentStore.at_folder(bench.folder / "store"), expander, shaped)
+    return Planner(bench.world.catalog, folder_store(bench.world.catalog, bench.folder / "store"), expander, shaped)
 
 
 def make(bench: Bench, source: ScriptedSource) -> SyncPlan:
@@ -59,7 +59,7 @@ def apply(bench: Bench, source: ScriptedSource, plan: SyncPlan) -> PlannedSync:
     taken = catalog.sources.acquire(SOURCE, "bench", LEASE)
     assert taken is not None
     sync = PlannedSync(
-        catalog, tools.store, source, tools.expander, present, *taken, [VERSION], len(BUCKETS), True, FAST, plan=plan
+        catalog, tools.store.of(TENANT), source, tools.expander, present, *taken, [VERSION], len(BUCKETS), True, FAST, plan=plan
     )  # fmt: skip
     began_at = catalog.now()
     try:

@@ -43,7 +43,7 @@ class Place(Deployment):
         catalog = self.workspace.catalog
         doc_id = catalog.lookup.find_document(f"{self.name}/{path}")[0]
         content = catalog.documents.by_id([doc_id])[doc_id].content_hash or ""
-        return catalog.reviews.decide(content, pages, state, "ann", ["v1"]).doc_ids
+        return catalog.reviews.decide("default", content, pages, state, "ann", ["v1"]).doc_ids
 
     def status(self, path: str) -> DocumentStatus:
         lookup = self.workspace.catalog.lookup
@@ -72,8 +72,8 @@ def test_a_page_below_the_bar_is_listed_not_indexed_and_joins_the_index_once_acc
     assert place.status("log.txt").pages_to_review == 1
     (review,) = place.workspace.catalog.reviews.listed([ReviewState.OPEN], source_id=place.name)
     assert (review.text, review.confidence) == (BLURRED, 0.3)
-    assert place.workspace.store.get_picture(review.object) == PICTURE % 2
-    assert Path(place.workspace.store.locate(review.object)).read_bytes() == PICTURE % 2
+    assert place.workspace.store.of("default").get_picture(review.object) == PICTURE % 2
+    assert Path(place.workspace.store.of("default").locate(review.object)).read_bytes() == PICTURE % 2
 
     assert len(place.decide("log.txt", ReviewState.ACCEPTED)) == 1
     assert place.finds("harbour") == {"log.txt"}, "until the sweep, readers quote what the rows were written from"
@@ -137,7 +137,7 @@ def test_a_decision_made_while_the_document_is_parsed_counts(place: Place) -> No
     place.run()
     assert read == [frozenset({3}), frozenset({2})]
     assert (place.finds("Zeppelin"), place.finds("Gondola")) == ({"log.txt"}, set())
-    assert place.workspace.catalog.jobs.unfinished([place.name]) == 0
+    assert place.workspace.catalog.queue.unfinished([place.name]) == 0
     assert place.dead() == {}
     assert place.reconcile().agrees
 
@@ -155,5 +155,5 @@ def test_a_long_document_is_left_to_the_slow_lane_and_the_others_are_indexed_bef
     assert place.finds("Atlas") == {"a-long.txt"}
     place.write("c-copy.txt", (place.folder / "a-long.txt").read_text())
     assert place.run()["parsed"] == 0
-    content = place.slow.read[0].content_hash
-    assert place.workspace.catalog.parses.lanes([content]) == {content: Lane.SLOW}
+    (content,) = {row.content_hash for row in place.workspace.catalog.documents.by_path(place.name, ["a-long.txt"]).values()}
+    assert place.workspace.catalog.contents.lanes("default", [content]) == {content: Lane.SLOW}

@@ -56,7 +56,7 @@ def passages_of(place: Deployment, path: str) -> dict[str, Chunk]:
     """chunk id → passage, as the document's content is cut now."""
     doc_id, recipe = doc_id_of(place, path), place.workspace.catalog.deployments.live().recipe
     content = place.workspace.catalog.documents.by_id([doc_id])[doc_id].content_hash or ""
-    made = place.workspace.store.get_chunks(content, recipe.parser.version, recipe.chunker.version)
+    made = place.workspace.store.of("default").get_chunks(content, recipe.parser.version, recipe.chunker.version)
     return {chunk.id_in(doc_id): chunk for chunk in made}
 
 
@@ -175,7 +175,7 @@ def test_a_version_that_comes_while_the_one_before_is_being_embedded_is_indexed_
     )
     bench.sweep()
     assert embedder.act is None
-    assert bench.catalog.jobs.unfinished() > 0, "the newer version waits, it is not merged into the one that was held"
+    assert bench.catalog.queue.unfinished() > 0, "the newer version waits, it is not merged into the one that was held"
     assert bench.texts("everyone") in ({"first", "version"}, set()), "old or nothing, never mixed"
     bench.drain()
     assert bench.texts("everyone") == {"second", "version"}

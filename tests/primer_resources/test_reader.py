@@ -13,10 +13,11 @@ import pytest
 from primer_core import ids
 from primer_core.chunks import Chunk, number_occurrences
 from primer_core.failures import Transient
+from primer_core.lanes import Lane
 from primer_core.stages import Operation
 from primer_core.write_plan import plan_write
+from primer_resources.catalog.contents import NewContent
 from primer_resources.catalog.generations import ChunkRecord, Flip, removed_rows
-from primer_resources.document_store import DocumentStore
 from primer_resources.embedder.base import Vector
 from primer_resources.index_base import Hit, IndexRow, Scope
 from primer_resources.keyword_index.tantivy_index import TantivyKeywordIndex
@@ -24,6 +25,7 @@ from primer_resources.reader import LEAST_CANDIDATES, TRIES, Reader, SearchResul
 from primer_resources.toolkit import Tools
 from primer_resources.vector_index.lance_index import LanceVectorIndex
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, VERSION, World, facts, place
+from tests.stores import folder_store
 
 DIMS = RECIPE.embedding.dims
 ALL = ("all",)
@@ -64,7 +66,7 @@ class Library:
     def __init__(self, url: str, folder: Path) -> None:
         self.world = World(url)
         self.world.make()
-        self.store = DocumentStore.at_folder(folder / "store")
+        self.store = folder_store(self.world.catalog, folder / "store")
         self.vectors = Interrupted(str(folder / "vectors"), VERSION, RECIPE.embedding)
         self.keywords = TantivyKeywordIndex(folder / "keywords", RECIPE.chunker.version, heap_bytes=15_000_000)
         used: dict[str, Any] = {"embedder": Words(), "vectors": self.vectors, "keywords": self.keywords}
@@ -79,7 +81,8 @@ class Library:
         order = self.orders[path] = self.orders.get(path, 0) + 1
         content = ids.content_hash("\0".join(texts).encode())
         made = number_occurrences(Chunk(0, ("Guide",), "before ", text, f"Guide\nbefore {text}", (3,), 9) for text in texts)
-        self.store.put_chunks(content, RECIPE.parser.version, RECIPE.chunker.version, made)
+        self.world.catalog.contents.add(NewContent(TENANT, content, 9, "text/plain", Lane.FAST, content))
+        self.store.of(TENANT).put_chunks(content, RECIPE.parser.version, RECIPE.chunker.version, made, "run-a")
         if order == 1:
             doc_id = self.world.document(path, order, content, acl_id=acl_id)
         else:

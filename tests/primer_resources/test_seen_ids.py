@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primer_resources import seen_ids
+from primer_resources import id_spool
 from primer_resources.seen_ids import SeenIds
 
 IDS = st.sets(st.integers(0, 40).map(lambda number: f"{number * 0x07000000000000000000000000000001 % (1 << 128):032x}"))
@@ -18,7 +18,7 @@ def test_missing_is_known_less_seen_in_order(
     tmp_path_factory: pytest.TempPathFactory, known: set[str], seen: list[set[str]], kept: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(seen_ids, "BUFFERED_BYTES", kept)
+        patch.setattr(id_spool, "BUFFERED_BYTES", kept)
         spool = SeenIds(tmp_path_factory.mktemp("seen") / "spool")
         for ids in seen:
             spool.add(ids)

@@ -107,3 +107,35 @@ def test_what_is_no_language_is_refused(written: str, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PRIMER_OCR_LANGUAGES", written)
     with pytest.raises(PrimerError, match="PRIMER_OCR_LANGUAGES"):
         load_settings()
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("60", "duration '60' has no unit"),
+        ("PT1H", r"it is shorter than a day \(P1D\)"),
+        ("23h", "it is shorter than a day"),
+    ],
+)
+def test_a_retention_without_a_unit_or_under_a_day_is_refused_with_the_reason(
+    value: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PRIMER_RETENTION", value)
+    with pytest.raises(PrimerError, match=f"setting PRIMER_RETENTION = '{value}' is not valid: {reason}"):
+        load_settings()
+
+
+@pytest.mark.parametrize("value", ["P1D", "24h", "30d"])
+def test_a_retention_of_a_day_or_more_is_taken_and_none_is_for_ever(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().retention is None
+    monkeypatch.setenv("PRIMER_RETENTION", value)
+    retention = load_settings().retention
+    assert retention is not None
+    assert retention >= timedelta(days=1)
+
+
+def test_source_bytes_are_kept_unless_somebody_says_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings().keep_sources == "keep"
+    monkeypatch.setenv("PRIMER_KEEP_SOURCES", "never")
+    with pytest.raises(PrimerError, match="PRIMER_KEEP_SOURCES = 'never' is not valid: input should be 'keep' or 'until_indexed'"):
+        load_settings()

@@ -15,7 +15,7 @@ from primer.reconciling import ReconcileReport, reconcile
 from primer.workspace import FIRST_VERSION, Workspace
 from primer_core.chunks import Chunk
 from primer_core.ids import content_hash, doc_id
-from primer_resources.catalog.schema import contents, parsed
+from primer_resources.catalog.schema_bodies import contents, parsed, stored_states
 from primer_resources.catalog.sources import Source
 from primer_resources.settings import Settings, load_settings
 from tests.system.crash_documents import DELETED, DOCUMENTS, VERSIONS, Document, Verdict, judge, mark_of, shared_passages, text_of
@@ -52,7 +52,9 @@ def build_template(place: Path) -> Path:
     assert not made.catalog.lookup.dead_letters()
     for name in ("store", "embeddings"):
         shutil.copytree(warm / name, home / name, dirs_exist_ok=True)
-    for table in (contents, parsed):
+    # The contents, what was made of them, and the states of other documents that own them: a document finds its content parsed and chunked,
+    # and its deletion frees nothing.
+    for table in (contents, parsed, stored_states):
         with made.catalog.database.read() as connection:
             rows = [dict(row._mapping) for row in connection.execute(select(table))]
         with template.catalog.database.begin() as connection:
@@ -120,7 +122,7 @@ class Deployment:
     def problems(self) -> list[str]:
         """What is wrong after a sync that finished: documents not at their newest version, letters dead, id sets that differ."""
         catalog = self.workspace.catalog
-        found = [f"{catalog.jobs.unfinished()} jobs are unfinished"] if catalog.jobs.unfinished() else []
+        found = [f"{catalog.queue.unfinished()} jobs are unfinished"] if catalog.queue.unfinished() else []
         found += [f"dead letter: {letter}" for letter in catalog.lookup.dead_letters()]
         states = catalog.generations.states(FIRST_VERSION, [document.doc_id for document in self.documents])
         known = catalog.documents.by_id([document.doc_id for document in self.documents])
@@ -152,11 +154,12 @@ class Deployment:
         if self.reconcile().passing == 0:
             return True
         assert worker.do(Order(sync=False)) is None
+        assert worker.do(Order(purge=True)) is None  # the marks of a deleted document's rows stay until its bodies are purged
         return False
 
     def purges_wait(self) -> bool:
         """Whether rows are due to be purged now."""
-        return any(row.purges for row in self.workspace.catalog.jobs.waiting(self.workspace.settings.purge_grace))
+        return any(row.purges for row in self.workspace.catalog.queue.waiting(self.workspace.settings.purge_grace))
 
 
 def eventually(condition: Callable[[], bool]) -> None:
@@ -213,7 +216,7 @@ def _document(workspace: Workspace, folder: Path, number: int) -> Document:
     for version, sections in enumerate(VERSIONS):
         if sections is not None:
             key = content_hash(text_of(number, sections).encode())
-            chunks = workspace.store.get_chunks(key, recipe.parser.version, recipe.chunker.version)
+            chunks = workspace.store.of("default").get_chunks(key, recipe.parser.version, recipe.chunker.version)
             _check_marks(chunks, [mark_of(number, *section) for section in sections.items()])
             ids[version] = frozenset(chunk.id_in(identity) for chunk in chunks)
     document = Document(number, folder / f"survey-{number}.md", identity, ids)

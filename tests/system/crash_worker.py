@@ -51,9 +51,11 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What to do next: sync the sources to the end, or else one sweep over all buckets. `stop` is where to stop on the way."""
+    """What to do next: sync the sources to the end, or else one sweep over all buckets, or, with `purge`, one purge of bodies. `stop` is
+    where to stop on the way."""
 
     sync: bool = True
+    purge: bool = False
     stop: Stop | None = None
 
 
@@ -102,7 +104,9 @@ def work(environment: Mapping[str, str], orders: Connection) -> None:
     for order in iter(orders.recv, None):
         trap.stop, trap.hits, notes = order.stop, 0, None
         try:
-            if order.sync:
+            if order.purge:
+                materialiser.purge()
+            elif order.sync:
                 notes = _sync(workspace, materialiser)
             else:
                 materialiser.sweep(Sweep(FIRST_VERSION, buckets[0], buckets[-1]))

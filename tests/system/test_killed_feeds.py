@@ -56,7 +56,7 @@ class Wiki:
         recipe = workspace.catalog.deployments.live().recipe
         for path, data in self.repo.contents().items():
             identity = doc_id(WIKI, path)
-            chunks = workspace.store.get_chunks(content_hash(data), recipe.parser.version, recipe.chunker.version)
+            chunks = workspace.store.of("default").get_chunks(content_hash(data), recipe.parser.version, recipe.chunker.version)
             if set(workspace.catalog.lookup.chunk_ids(identity, FIRST_VERSION)) != {chunk.id_in(identity) for chunk in chunks}:
                 found.append(f"{path} is not indexed as it stands")
         living = select(documents.c.path).where(documents.c.source_id == WIKI, documents.c.deleted_at.is_(None))

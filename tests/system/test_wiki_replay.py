@@ -1,12 +1,14 @@
 """Real edits replayed through the git wiki connector and the whole main job: what they leave is what a fresh index of the last pages holds.
 
 Once in order, each commit followed by a sync; and once told by webhooks that come late, shuffled and twice. A few edits by default.
-`--edits k8s:1-150` replays more, `--edits httpd` all of a history, and prints what each cost.
+`--edits k8s:1-150` replays more, `--edits httpd` all of a history, `httpd:1-999` so without the pages that no edit touches; each prints
+what it cost. `--vectors` and `--told-together` make long ones shorter.
 """
 
 import hmac
 import json
 import re
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,8 +33,6 @@ from tests.deployment import workspace
 from tests.git_history import EditHistory, HistoryRepo
 
 SECRET = "the secret of the wiki"
-TOLD_TOGETHER = 3
-"""Commits after which half of what is untold by then is told, in whatever order."""
 FRONT_MATTER = re.compile(rb"\A---\r?\n.*?\r?\n---\r?\n", re.DOTALL)
 
 
@@ -73,7 +73,9 @@ class Replay:
         if not live:
             return {}
         recipe = version.recipe
-        chunks = self.made.store.get_chunks(document.content_hash, recipe.parser.version, recipe.chunker.version)
+        chunks = self.made.store.of(self.made.settings.tenant).get_chunks(
+            document.content_hash, recipe.parser.version, recipe.chunker.version
+        )
         by_id = {chunk.id_in(leading): chunk for chunk in chunks}
         assert set(by_id) == set(live), path
         return by_id
@@ -126,13 +128,20 @@ def history(corpus: Path, request: pytest.FixtureRequest) -> EditHistory:
     return EditHistory(corpus / "edits" / name, int(first), int(last), touched_only=bool(span))
 
 
+def begin_with_vectors(made: Workspace, folder: str | None) -> None:
+    """Copy an embedding cache, which spares a long replay the embedding of its first pages."""
+    if folder is not None:
+        shutil.copytree(folder, made.settings.home / "embeddings", dirs_exist_ok=True)
+
+
 @pytest.mark.timeout(7200)
 def test_real_edits_in_order_leave_what_a_fresh_index_of_the_last_pages_holds(
-    history: EditHistory, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    history: EditHistory, tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
     repo = HistoryRepo(tmp_path / "wiki.git")
     history.start(repo)
     with workspace(tmp_path / "home", buckets=1) as made:
+        begin_with_vectors(made, request.config.getoption("--vectors"))
         replay = Replay(made, repo)
         replay.add("wiki")
         replay.sync("wiki")
@@ -172,24 +181,31 @@ def push_of(commit: str, at: datetime, events: Sequence[Mapping[str, Any]]) -> b
 
 @pytest.mark.timeout(7200)
 def test_real_edits_told_late_shuffled_and_twice_leave_the_same(
-    history: EditHistory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    history: EditHistory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    request: pytest.FixtureRequest,
 ) -> None:
+    together = request.config.getoption("--told-together")
     monkeypatch.setenv("WIKI_SECRET", SECRET)
     random = Random(7)
     repo = HistoryRepo(tmp_path / "wiki.git")
     history.start(repo)
     with workspace(tmp_path / "home", buckets=1) as made, TestClient(make_app(made.settings, made.catalog)) as client:
+        begin_with_vectors(made, request.config.getoption("--vectors"))
         replay = Replay(made, repo)
         replay.add("wiki")
         wiki = replace(made.catalog.sources.get("wiki"), sync="webhook", webhook_secret_ref="env:WIKI_SECRET")
         made.catalog.sources.change(wiki)
         replay.sync("wiki")
         untold: list[bytes] = []
-        accepted = duplicates = 0
+        accepted = duplicates = edits = 0
         for number, events in enumerate(history.commits(repo), start=1):
             assert repo.head is not None
+            edits += len(events)
             untold += [push_of(repo.head.decode(), datetime.fromisoformat(events[0]["time"]), events)] * 2
-            if number % TOLD_TOGETHER == 0:
+            if number % together == 0:
                 random.shuffle(untold)
                 late = len(untold) // 2
                 for body in untold[late:]:
@@ -202,8 +218,11 @@ def test_real_edits_told_late_shuffled_and_twice_leave_the_same(
             accepted, duplicates = accepted + answer["accepted"], duplicates + answer["duplicates"]
         replay.sync("wiki")
         assert accepted == duplicates > 0
-        assert not made.catalog.events.due("wiki", made.catalog.now(), 0, 1), "events wait although the wiki shows what they told of"
+        waiting = {event.path for event in made.catalog.events.due("wiki", made.catalog.now(), 0, 10_000)}
+        assert not waiting & set(repo.contents()), "events wait although the wiki shows what they told of"
         check_as_fresh(replay)
+    with capsys.disabled():
+        print(f"\n{history.folder.name}: {edits} edits told by {accepted} events and {duplicates} duplicates")  # noqa: T201 - as above
 
 
 def tell(client: TestClient, body: bytes) -> dict[str, int]:

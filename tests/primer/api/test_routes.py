@@ -1,13 +1,16 @@
 """Who may do what over HTTP, and what is answered."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from primer_core.coherence import DriveCoherence, MissingObject, Tally
 from primer_core.failures import DocumentFault, Reason
 from primer_core.ids import doc_id as doc_id_of
 from primer_core.stages import FETCH, PARSE, Operation
+from primer_core.stored_states import DriveKind
 from primer_resources.catalog.jobs import NewJob
 from primer_resources.catalog.tokens import Role
 from tests.primer.api.conftest import Api
@@ -20,6 +23,7 @@ ROUTES = [
     ("GET", f"/v1/docs/{DOC}/status", Role.READER, None),
     ("GET", "/v1/dead-letters", Role.READER, None),
     ("POST", "/v1/dead-letters/job-1/retry", Role.OPERATOR, None),
+    ("GET", "/internal/admin/storage/coherence", Role.OPERATOR, None),
     ("GET", "/metrics", Role.READER, None),
 ]
 
@@ -203,3 +207,26 @@ def test_a_name_is_free_again_once_its_token_is_revoked(api: Api) -> None:
     tokens.revoke(TENANT, "reader")
     assert tokens.check(tokens.add(TENANT, "reader", Role.CONNECTOR)) is not None
     assert [(each.name, each.revoked_at is None) for each in tokens.all(TENANT) if each.name == "reader"].count(("reader", True)) == 1
+
+
+def test_coherence_is_the_newest_look_at_the_drives_of_the_tokens_tenant(api: Api) -> None:
+    catalog, at = api.world.catalog, api.world.catalog.now()
+    nothing = api.request("GET", "/internal/admin/storage/coherence").json()
+    assert (nothing["drives"], nothing["severity"], nothing["present_share"]) == ([], "warn", 1.0)
+    gone = MissingObject("ab/key", "0f" * 32, "chunks", "c1", "doc-1")
+    look = DriveCoherence(
+        TENANT, DriveKind.PIPELINE, "/p", at, 7, 70, Tally(2, 9, ("k1", "k2")), checked=4, missing=1, missing_sample=(gone,)
+    )
+    for each in (look, replace(look, kind=DriveKind.INTAKE, orphans=Tally(), missing=0, missing_sample=())):
+        catalog.coherence.keep(each)
+    catalog.tenants.add("rival", drives_of("rival"))
+    catalog.coherence.keep(replace(look, tenant_id="rival", fault="gone"))
+    answer = api.request("GET", "/internal/admin/storage/coherence")
+    found = answer.json()
+    assert (answer.status_code, found["tenant_id"], found["severity"], found["present_share"]) == (200, TENANT, "error", 0.875)
+    assert len(found["reasons"]) == 2
+    intake, pipeline = found["drives"]
+    assert (intake["drive"], intake["missing"], pipeline["drive"], pipeline["missing"]) == ("intake", 0, "pipeline", 1)
+    assert pipeline["orphans"] == {"count": 2, "bytes": 9, "sample": ["k1", "k2"]}
+    assert pipeline["missing_sample"][0]["doc_id"] == "doc-1"
+    assert (pipeline["objects"], pipeline["bytes"], pipeline["checked"], pipeline["fault"]) == (7, 70, 4, None)

@@ -35,7 +35,7 @@ def claim_all(url: str, owner: str, together: Barrier) -> list[Held]:
     try:
         catalog.now()
         together.wait(PATIENCE_S)
-        while catalog.jobs.unfinished() and time.monotonic() < deadline:
+        while catalog.queue.unfinished() and time.monotonic() < deadline:
             for job in catalog.jobs.claim(WRITE, VERSION, BUCKETS, owner, LEASE, BATCH):
                 claimed = time.monotonic_ns()
                 held.append(Held(job.job_id, job.doc_id, owner, job.lease_epoch, claimed, time.monotonic_ns()))

@@ -12,7 +12,7 @@ from primer_core.stages import CHUNK, EMBED, PARSE, WRITE, Operation, State
 from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import jobs
 from tests.primer_resources.catalog.claimers import BATCH, Held, claim_all
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, VERSION, World
 
 MARGIN = timedelta(seconds=20)
 """Around a lease: on Postgres the real clock runs on, and a busy machine may take seconds between two statements."""
@@ -56,6 +56,16 @@ def test_a_claim_stays_within_its_stage_its_buckets_and_its_version(world: World
     assert world.claim(CHUNK) == []
     assert world.claim(PARSE, buckets=["01"]) == []
     assert [job.index_version for job in world.claim(PARSE)] == [VERSION]
+
+
+def test_the_work_of_an_inactive_tenant_waits_and_spends_no_attempt(world: World) -> None:
+    world.job(world.document("a.md"))
+    world.catalog.tenants.set_active(TENANT, active=False)
+    assert world.catalog.queue.waiting(timedelta(0)) == []
+    assert world.claim(PARSE) == []
+    world.catalog.tenants.set_active(TENANT, active=True)
+    assert [row.jobs for row in world.catalog.queue.waiting(timedelta(0))] == [1]
+    assert [job.attempts for job in world.claim(PARSE)] == [0]
 
 
 def test_deletes_and_permission_changes_go_before_the_queue_of_new_documents(world: World) -> None:
@@ -141,7 +151,7 @@ def test_a_dead_letter_that_is_retried_waits_for_the_newer_job_that_is_held(worl
     assert [each.job_id for each in world.claim(WRITE, "run-a")] == [acl]
     assert world.catalog.jobs.retry([old]) == 1
     assert world.claim(WRITE, "run-a") == [], "both at once would bury each other's rows"
-    assert world.catalog.jobs.waiting(LEASE) == []
+    assert world.catalog.queue.waiting(LEASE) == []
     world.pass_time(LEASE + MARGIN)
     assert [each.job_id for each in world.claim(WRITE, "run-b")] == [old], "once the holder is dead they go in order"
 
@@ -150,17 +160,17 @@ def test_what_waits_is_what_can_be_claimed(world: World) -> None:
     document = world.document("a.md")
     world.job(document)
     world.job(document, operation=Operation.ACL)
-    (waiting,) = world.catalog.jobs.waiting(LEASE)
+    (waiting,) = world.catalog.queue.waiting(LEASE)
     assert (waiting.bucket, waiting.jobs, waiting.purges) == ("00", 1, 0)
     (job,) = world.claim(PARSE)
-    assert world.catalog.jobs.waiting(LEASE) == [], "the one that waits for the held one would make empty runs"
+    assert world.catalog.queue.waiting(LEASE) == [], "the one that waits for the held one would make empty runs"
     world.catalog.jobs.fail(PARSE, job, "run-a", Transient("busy"))
-    assert world.catalog.jobs.waiting(LEASE) == []
+    assert world.catalog.queue.waiting(LEASE) == []
     world.pass_time(timedelta(seconds=6))
-    assert [each.jobs for each in world.catalog.jobs.waiting(LEASE)] == [1]
+    assert [each.jobs for each in world.catalog.queue.waiting(LEASE)] == [1]
     world.claim(PARSE)
     world.pass_time(LEASE + MARGIN)
-    assert [each.jobs for each in world.catalog.jobs.waiting(LEASE)] == [1], "a dead holder's job waits again"
+    assert [each.jobs for each in world.catalog.queue.waiting(LEASE)] == [1], "a dead holder's job waits again"
 
 
 def test_a_worker_that_stops_in_good_order_gives_all_back_and_spends_nothing(world: World) -> None:
@@ -195,7 +205,7 @@ def test_the_access_lane_waits_for_no_parse_of_a_document_that_has_rows_and_for_
     edit = world.job(document, 2, content="two")
     (parsing,) = world.claim(PARSE, "parser")
     acl = world.job(document, operation=Operation.ACL)
-    assert [row.jobs for row in world.catalog.jobs.waiting_access()] == [1]
+    assert [row.jobs for row in world.catalog.queue.waiting_access()] == [1]
     (job,) = world.claim(WRITE, "access")
     assert job.job_id == acl
     assert world.flip(world.flip_of(job, ["c1"], rewrite=True), "access") != []
@@ -204,7 +214,7 @@ def test_the_access_lane_waits_for_no_parse_of_a_document_that_has_rows_and_for_
     world.bring_to_write()
     assert [each.job_id for each in world.claim(WRITE, "sweep")] == [edit]
     behind = world.job(document, operation=Operation.ACL)
-    assert world.catalog.jobs.waiting_access() == []
+    assert world.catalog.queue.waiting_access() == []
     assert world.claim(WRITE, "access") == [], "writes of a document go one after the other"
     world.flip(world.flip_of(world.catalog.jobs.held(WRITE, VERSION, BUCKETS, "sweep")[0], ["c1", "c2"]), "sweep")
     assert [each.job_id for each in world.claim(WRITE, "access")] == [behind]
@@ -226,12 +236,12 @@ def test_a_delete_that_overtakes_an_edit_leaves_nothing_of_it(world: World) -> N
 
 def test_a_sweep_is_not_launched_for_the_access_lane_and_still_does_what_it_finds(world: World) -> None:
     gone = world.job(world.document("gone.md"), operation=Operation.DELETE, content=None)
-    assert world.catalog.jobs.waiting(LEASE) == []
-    assert [(row.bucket, row.jobs) for row in world.catalog.jobs.waiting_access()] == [("00", 1)]
-    assert world.catalog.jobs.waiting_access(VERSION, ["01"]) == []
+    assert world.catalog.queue.waiting(LEASE) == []
+    assert [(row.bucket, row.jobs) for row in world.catalog.queue.waiting_access()] == [("00", 1)]
+    assert world.catalog.queue.waiting_access(VERSION, ["01"]) == []
     content = world.job(world.document("new.md"))
     world.bring_to_write()
     assert [job.job_id for job in world.claim(WRITE, "sweep")] == [gone, content]
     world.pass_time(LEASE + MARGIN)
-    assert [row.jobs for row in world.catalog.jobs.waiting_access()] == [1], "a dead holder's job waits again"
+    assert [row.jobs for row in world.catalog.queue.waiting_access()] == [1], "a dead holder's job waits again"
     assert [job.job_id for job in world.catalog.jobs.claim(WRITE, VERSION, BUCKETS, "access", LEASE, 9, Lane.ACCESS)] == [gone]

@@ -190,7 +190,7 @@ def test_a_document_that_never_got_its_bytes_is_a_dead_letter_that_replaces_the_
     (letter,) = world.catalog.lookup.dead_letters(SOURCE)
     assert (letter.reason, letter.stage) == (Reason.CHANGING, "fetch")
     assert world.catalog.jobs.retry([letter.job_id]) == 0, "there are no bytes to go on with"
-    assert world.catalog.jobs.waiting(LEASE) == []
+    assert world.catalog.queue.waiting(LEASE) == []
 
 
 def test_a_retry_starts_at_the_stage_that_failed_with_fresh_attempts(world: World) -> None:
@@ -262,12 +262,12 @@ def test_waiting_counts_purges_only_past_their_grace(world: World) -> None:
     world.index(document, 1, ["c1", "c2"])
     world.index(document, 2, ["c2"])
     grace = timedelta(seconds=60)
-    assert world.catalog.jobs.waiting(grace) == []
+    assert world.catalog.queue.waiting(grace) == []
     world.pass_time(grace + SECOND)
-    (row,) = world.catalog.jobs.waiting(grace)
+    (row,) = world.catalog.queue.waiting(grace)
     assert (row.index_version, row.bucket, row.jobs, row.purges, row.oldest) == (VERSION, "00", 0, 1, None)
     world.job(document, 3)
-    (both,) = world.catalog.jobs.waiting(grace)
+    (both,) = world.catalog.queue.waiting(grace)
     assert (both.jobs, both.purges) == (1, 1)
     assert both.oldest is not None
 
@@ -275,5 +275,9 @@ def test_waiting_counts_purges_only_past_their_grace(world: World) -> None:
 def test_unfinished_counts_by_source(world: World) -> None:
     claimed(world, "held.md")
     world.job(world.document("waits.md"))
-    assert (world.catalog.jobs.unfinished(), world.catalog.jobs.unfinished([SOURCE]), world.catalog.jobs.unfinished(["wiki"])) == (2, 2, 0)
-    assert world.catalog.jobs.unfinished([]) == 0
+    assert (world.catalog.queue.unfinished(), world.catalog.queue.unfinished([SOURCE]), world.catalog.queue.unfinished(["wiki"])) == (
+        2,
+        2,
+        0,
+    )
+    assert world.catalog.queue.unfinished([]) == 0

@@ -3,8 +3,8 @@
 from primer_core.lanes import Lane, SlowWork
 from primer_core.stages import CHUNK, PARSE, Operation, State
 from primer_resources.catalog.jobs import Job, NewJob
-from primer_resources.catalog.schema import contents
-from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, SOURCE, START, VERSION, World
+from primer_resources.catalog.schema_bodies import contents
+from tests.primer_resources.catalog.world import BUCKETS, HASHES, LEASE, SOURCE, START, TENANT, VERSION, World
 
 
 def waiting_document(world: World, path: str, lane: Lane, content: str = "one") -> int:
@@ -32,13 +32,13 @@ def test_each_lane_claims_its_own_documents(world: World) -> None:
 
 def test_a_sweep_is_not_launched_for_what_waits_in_the_slow_lane_but_for_what_it_has_parsed(world: World) -> None:
     waiting_document(world, "scan.pdf", Lane.SLOW)
-    assert world.catalog.jobs.waiting(LEASE) == []
-    assert [(row.bucket, row.jobs) for row in world.catalog.jobs.waiting_slow()] == [("00", 1)]
-    assert world.catalog.jobs.waiting_slow(["another source"]) == []
+    assert world.catalog.queue.waiting(LEASE) == []
+    assert [(row.bucket, row.jobs) for row in world.catalog.queue.waiting_slow()] == [("00", 1)]
+    assert world.catalog.queue.waiting_slow(["another source"]) == []
     held = claim(world, Lane.SLOW)
-    assert world.catalog.jobs.waiting_slow() == []
+    assert world.catalog.queue.waiting_slow() == []
     world.catalog.jobs.complete(PARSE, held, "run-a", {})
-    assert [(row.bucket, row.jobs) for row in world.catalog.jobs.waiting(LEASE)] == [("00", 1)]
+    assert [(row.bucket, row.jobs) for row in world.catalog.queue.waiting(LEASE)] == [("00", 1)]
     assert len(world.claim(CHUNK, "run-b")) == 1
 
 
@@ -46,28 +46,26 @@ def test_a_slow_run_that_died_leaves_its_document_to_the_next_slow_run(world: Wo
     waiting_document(world, "scan.pdf", Lane.SLOW)
     claim(world, Lane.SLOW)
     world.pass_time(LEASE * 2)
-    assert world.catalog.jobs.waiting(LEASE) == []
-    assert [row.jobs for row in world.catalog.jobs.waiting_slow()] == [1]
+    assert world.catalog.queue.waiting(LEASE) == []
+    assert [row.jobs for row in world.catalog.queue.waiting_slow()] == [1]
     assert claim(world, Lane.FAST, "run-b") == []
     assert [job.attempts for job in claim(world, Lane.SLOW, "run-b")] == [1]
 
 
 def test_work_that_turns_out_slow_changes_lanes_and_spends_no_attempt(world: World) -> None:
-    with world.catalog.database.begin() as connection:
-        world.catalog.documents.add_content(connection, HASHES["one"], 9, "application/pdf", Lane.FAST, "blobs/one")
+    world.content(mime="application/pdf")
     job_id = waiting_document(world, "scan.pdf", Lane.FAST)
     held = claim(world, Lane.FAST)
     with world.catalog.database.begin() as connection:
-        world.catalog.parses.leave_to_slow_lane(connection, HASHES["one"], SlowWork("page 1 needs OCR", 12))
+        world.catalog.contents.leave_to_slow_lane(connection, TENANT, HASHES["one"], SlowWork("page 1 needs OCR", 12))
         world.catalog.jobs.put_back(connection, PARSE, held, "run-a", Lane.SLOW)
     row = world.job_row(job_id)
     assert (row.lane, row.state, row.attempts, row.lease_owner) == ("slow", State.PENDING_PARSE, 0, None)
     assert claim(world, Lane.FAST, "run-b") == []
     assert len(claim(world, Lane.SLOW, "run-b")) == 1
-    assert world.catalog.parses.lanes([HASHES["one"]]) == {HASHES["one"]: Lane.SLOW}
-    assert world.catalog.parses.pages(HASHES["one"]) == 12
-    with world.catalog.database.begin() as connection:
-        world.catalog.documents.add_content(connection, HASHES["one"], 9, "application/pdf", Lane.FAST, "blobs/one")
+    assert world.catalog.contents.lanes(TENANT, [HASHES["one"]]) == {HASHES["one"]: Lane.SLOW}
+    assert world.catalog.contents.pages(TENANT, HASHES["one"]) == 12
+    world.content(mime="application/pdf")
     assert [content.lane for content in world.rows(contents)] == ["slow"], "seen again at the next fetch, it stays in its lane"
 
 

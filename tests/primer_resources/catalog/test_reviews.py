@@ -11,27 +11,27 @@ from primer_core.lanes import Lane
 from primer_core.reviews import ReviewState, output_version
 from primer_core.stages import CHUNK, PARSE, Operation, State
 from primer_resources.catalog.reviews import SeenPage
-from primer_resources.catalog.schema import index_state, jobs, reviews
-from tests.primer_resources.catalog.world import HASHES, RECIPE, VERSION, World
+from primer_resources.catalog.schema import index_state, jobs
+from primer_resources.catalog.schema_bodies import reviews
+from tests.primer_resources.catalog.world import HASHES, RECIPE, TENANT, VERSION, World
 
 ONE = HASHES["one"]
 PARSER = RECIPE.parser.version
 
 
 def content(world: World, name: str = "one", lane: Lane = Lane.SLOW) -> None:
-    with world.catalog.database.begin() as connection:
-        world.catalog.documents.add_content(connection, HASHES[name], 5, "application/pdf", lane, f"blobs/{name}")
+    world.content(name, lane, mime="application/pdf")
 
 
 def see(world: World, *pages: int, parser: str = PARSER, text: str = "blurred", name: str = "one") -> None:
     """A parse that found these pages below the bar."""
     seen = [SeenPage(page, 0, 0.4, text, f"reviews/{page}.png") for page in pages]
     with world.catalog.database.begin() as connection:
-        world.catalog.reviews.record(connection, HASHES[name], parser, {PARSER, parser}, seen)
+        world.catalog.reviews.record(connection, TENANT, HASHES[name], parser, {PARSER, parser}, seen)
 
 
 def decide(world: World, state: ReviewState, *pages: int) -> Sequence[str]:
-    return world.catalog.reviews.decide(ONE, pages, state, "ann", [VERSION]).doc_ids
+    return world.catalog.reviews.decide(TENANT, ONE, pages, state, "ann", [VERSION]).doc_ids
 
 
 def waiting(world: World) -> list[tuple[str, int]]:
@@ -40,7 +40,7 @@ def waiting(world: World) -> list[tuple[str, int]]:
 
 def label(world: World) -> str:
     with world.catalog.database.begin() as connection:
-        return world.catalog.reviews.accepted(connection, [ONE])[ONE]
+        return world.catalog.reviews.accepted(connection, TENANT, [ONE])[ONE]
 
 
 def test_pages_are_listed_with_every_document_that_has_the_content_and_go_with_it(world: World) -> None:
@@ -85,7 +85,7 @@ def test_pages_that_a_newer_parse_reads_well_are_asked_no_more_but_those_of_anot
     see(world, 4, parser="docling 9")
     assert waiting(world) == [("a.pdf", 2), ("a.pdf", 4)], "the live version's parser still cannot read page 2"
     with world.catalog.database.begin() as connection:
-        world.catalog.reviews.record(connection, ONE, "docling 9", {"docling 9"}, [])
+        world.catalog.reviews.record(connection, TENANT, ONE, "docling 9", {"docling 9"}, [])
     assert waiting(world) == [], "neither parser is in use with these pages"
 
 
@@ -181,7 +181,7 @@ def test_a_decision_waits_for_a_parse_that_is_being_committed_and_sees_its_jobs(
 
     person = Thread(target=from_another_process)
     with world.catalog.database.begin() as connection:
-        assert world.catalog.reviews.accepted(connection, [ONE]) == {ONE: ""}
+        assert world.catalog.reviews.accepted(connection, TENANT, [ONE]) == {ONE: ""}
         person.start()
         assert begun.wait(10)
         person.join(0.3)
@@ -195,11 +195,11 @@ def test_a_decision_waits_for_a_parse_that_is_being_committed_and_sees_its_jobs(
 def test_what_a_parse_gave_is_known_by_the_pages_it_was_made_with(world: World) -> None:
     content(world)
     with world.catalog.database.begin() as connection:
-        world.catalog.parses.record(connection, output_version("p", ""), ONE, 3, 2, None)
-        assert world.catalog.parses.known(connection, {ONE: output_version("p", "")}) == {ONE}
-        assert world.catalog.parses.known(connection, {ONE: output_version("p", "1")}) == set()
-        world.catalog.parses.record(connection, output_version("p", "1"), ONE, None, None, Reason.PARSE_TIMEOUT)
-        assert world.catalog.parses.known(connection, {ONE: output_version("p", "1")}) == set(), "a fault is no output"
+        world.catalog.parses.record(connection, output_version("p", ""), TENANT, ONE, 3, 2, None)
+        assert world.catalog.parses.known(connection, TENANT, {ONE: output_version("p", "")}) == {ONE}
+        assert world.catalog.parses.known(connection, TENANT, {ONE: output_version("p", "1")}) == set()
+        world.catalog.parses.record(connection, output_version("p", "1"), TENANT, ONE, None, None, Reason.PARSE_TIMEOUT)
+        assert world.catalog.parses.known(connection, TENANT, {ONE: output_version("p", "1")}) == set(), "a fault is no output"
 
 
 def test_the_label_goes_with_the_job_to_the_flip_and_a_permission_change_keeps_it(world: World) -> None:

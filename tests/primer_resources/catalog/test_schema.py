@@ -19,7 +19,8 @@ from primer_core.stages import PARSE, WRITE
 from primer_core.ulids import LEAST_ULID
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import MIGRATIONS, Database
-from primer_resources.catalog.schema import LIVE_STATES, acls, canonicals, contents, documents, index_state, jobs, ledger, metadata
+from primer_resources.catalog.schema import LIVE_STATES, acls, canonicals, documents, index_state, jobs, ledger
+from primer_resources.catalog.schema_bodies import metadata
 from primer_resources.clock import SystemClock
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, START, VERSION, World
 
@@ -89,12 +90,12 @@ def test_what_waits_is_found_by_its_index_whatever_the_corpus(world: World) -> N
     event.listen(catalog.database.engine, "before_cursor_execute", note)
     catalog.jobs.claim(WRITE, VERSION, BUCKETS, "run-a", LEASE, 5)
     catalog.jobs.claim(PARSE, VERSION, BUCKETS, "run-a", LEASE, 5, Lane.SLOW)
-    catalog.jobs.waiting(LEASE)
-    catalog.jobs.waiting_slow()
+    catalog.queue.waiting(LEASE)
+    catalog.queue.waiting_slow()
     catalog.jobs.claim(WRITE, VERSION, BUCKETS, "run-a", LEASE, 5, Lane.ACCESS)
-    catalog.jobs.waiting_access()
+    catalog.queue.waiting_access()
     catalog.pulses.take(VERSION, LEASE, PulseLimits({}, StallLimits(LEASE, LEASE)))
-    catalog.jobs.unfinished()
+    catalog.queue.unfinished()
     catalog.jobs.renew("run-a", LEASE)
     catalog.jobs.release("run-a")
     catalog.jobs.prune(START, 5)
@@ -173,14 +174,13 @@ def test_rows_of_the_first_schema_are_carried_to_the_newest(database: Database) 
     with database.begin() as connection:
         config.attributes["connection"] = connection
         command.upgrade(config, "0001")
-    values = {"h": "hash", "now": "2026-01-01 00:00:00"}
+    values = {"now": "2026-01-01 00:00:00"}
     with database.begin() as connection:
         for statement in (
             "INSERT INTO accounts (tenant_id, active) VALUES ('t', true)",
             "INSERT INTO sources (source_id, tenant_id, library, type, settings, sync, poll_interval_s) "
             "VALUES ('s', 't', 'main', 'drive', '{}', 'poll', 20)",
             "INSERT INTO index_versions (name, recipe, state, created_at) VALUES ('v1', '{}', 'live', :now)",
-            "INSERT INTO contents (content_hash, size, mime, lane, object) VALUES (:h, 1, 'text/plain', 'fast', 'blobs/x')",
             "INSERT INTO documents (doc_id, source_id, tenant_id, library, path, uri, title, source_version, version_order, fingerprint, "
             "canonical_doc_id, acl_id, status, event_time) "
             "VALUES ('d', 's', 't', 'main', 'p', 'u', 'n', '1', 1, 'f', 'd', 'a', 'indexed', :now)",
@@ -194,7 +194,21 @@ def test_rows_of_the_first_schema_are_carried_to_the_newest(database: Database) 
     with database.read() as connection:
         assert connection.execute(select(jobs.c.state, jobs.c.accepted_pages)).all() == [("pending_chunk", "")]
         assert connection.execute(select(index_state.c.accepted_pages, index_state.c.previous_accepted_pages)).all() == [("", "")]
-        assert connection.execute(select(contents.c.lane, contents.c.pages)).all() == [("fast", None)]
+
+
+def test_a_deployment_whose_bodies_have_no_manifests_is_refused_and_left_as_it_is(database: Database) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    with database.begin() as connection:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0008")
+        connection.execute(
+            text("INSERT INTO contents (content_hash, size, mime, lane, object) VALUES ('h', 1, 'text/plain', 'fast', 'blobs/x')")
+        )
+    with pytest.raises(PrimerError, match=r"layout of an older Primer.*`primer reset`"):
+        database.migrate()
+    with database.read() as connection:
+        assert connection.execute(text("SELECT content_hash FROM contents")).all() == [("h",)]
 
 
 def test_documents_that_were_indexed_once_each_become_one_canonical_document_and_its_copies(database: Database) -> None:

@@ -42,7 +42,7 @@ def parse(parser: DoclingParser, tmp_path: Path) -> Parse:
     """Parse named files in one batch; the outcomes by name."""
 
     def run(files: dict[str, bytes]) -> dict[str, ParseOutcome]:
-        outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
+        outcomes = {outcome.key: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
         assert set(outcomes) == set(files)
         return outcomes
 
@@ -252,7 +252,7 @@ def test_the_batch_around_an_endless_document_is_parsed(make: Any, tmp_path: Pat
     pool: WorkerPool[Any] = WorkerPool(WorkerLimits(1, 2 * 2**30, 100, timedelta(seconds=5)), PREPARE)
     parser = DoclingParser(pool, max_file_mb=10)
 
-    outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
+    outcomes = {outcome.key: outcome for outcome in parser.parse_many(requests(tmp_path, files))}
     workers = [child for child in psutil.Process().children() if child.pid in pool.pids]
     pool.close()
 

@@ -97,7 +97,7 @@ def complaint(outcome: ParseOutcome) -> str:
         return "" if has_words else "is a success without words"
     if outcome.fault.reason not in EXPECTED:
         return f"has the reason {outcome.fault.reason}"
-    if outcome.content_hash not in outcome.fault.message or "\n" in outcome.fault.message:
+    if outcome.key not in outcome.fault.message or "\n" in outcome.fault.message:
         return f"has the message {outcome.fault.message!r}"
     return ""
 
@@ -114,7 +114,7 @@ def test_damaged_files_end_well(make: Any, tmp_path: Path, monkeypatch: pytest.M
     seen: Counter[str] = Counter()
     workers: set[int] = set()
     for outcome in DoclingParser(pool, max_file_mb=10).parse_many(damaged(make, inputs, count, seed)):
-        name = outcome.content_hash
+        name = outcome.key
         seen[name] += 1
         workers.update(pool.pids)
         end = "parsed" if outcome.fault is None else outcome.fault.reason.value

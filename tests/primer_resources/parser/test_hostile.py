@@ -138,7 +138,7 @@ def parse_all(requests: Iterator[ParseRequest], root: Path, programs: tuple[str,
     outcomes = {}
     seen: set[psutil.Process] = set()
     for outcome in DoclingParser(pool, max_file_mb=20).parse_many(requests):
-        outcomes[outcome.content_hash] = outcome
+        outcomes[outcome.key] = outcome
         seen.update(psutil.Process().children(recursive=True))
     mine = [process for process in seen if process.is_running() and process.pid in pool.pids]
     pool.close()

@@ -172,7 +172,7 @@ def test_the_corpus_keeps_its_text(parser: DoclingParser, corpus: Path, suffix: 
     shares = {}
     for outcome in parser.parse_many(ParseRequest(str(path), path, path.name) for path in chosen):
         if outcome.parsed is not None:
-            shares[Path(outcome.content_hash).name] = kept(outcome).share
+            shares[Path(outcome.key).name] = kept(outcome).share
     assert sum(shares.values()) / len(shares) >= 0.98, shares
 
 

@@ -58,7 +58,7 @@ def test_the_fast_lane_hands_a_scan_over_and_the_slow_one_takes_it(make: Make, t
     pool: WorkerPool[Any] = WorkerPool(WorkerLimits(1, MEMORY, 100, timedelta(seconds=120)), PREPARE, PROGRAMS)
     lanes = (FAST, SlowTime(timedelta(minutes=2), timedelta(seconds=1)))
     try:
-        fast, slow = ({o.content_hash: o for o in DoclingParser(pool, 2, lane=lane).parse_many(requests)} for lane in lanes)
+        fast, slow = ({o.key: o for o in DoclingParser(pool, 2, lane=lane).parse_many(requests)} for lane in lanes)
     finally:
         pool.close()
     handed = fast["mixed.pdf"]

@@ -41,7 +41,7 @@ class Scripted:
         for request in requests:
             assert request.path.stat().st_mode & 0o777 == 0o400
             self.seen.append(request.path)
-            yield self.answers[request.content_hash]
+            yield self.answers[request.key]
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_pages_are_scored_one_by_one_and_a_page_without_words_counts(candidate: 
     worst = WorstPages()
     parser = Scripted({"a.pdf": ParseOutcome("a.pdf", 1.5, parsed("one two three", "", "seven eight nine"), None)})
     truth = "one two three four five six seven eight nine"
-    (row,) = measure([candidate("a.pdf", truth)], parser, lambda request: 0.5 if request.content_hash == "a.pdf" else None, worst)
+    (row,) = measure([candidate("a.pdf", truth)], parser, lambda request: 0.5 if request.key == "a.pdf" else None, worst)
     assert (row.engine, row.seconds, row.cpu_seconds, row.pages) == ("rules", 1.5, 0.5, 3)
     assert (row.order, row.recall) == (0.8, pytest.approx(6 / 9))
     assert [(page.page, page.score, page.truth) for page in worst.pages] == [(2, 0, "four five six")]

@@ -10,7 +10,7 @@ from primer_core.ulids import LEAST_ULID
 from primer_resources.catalog.types import BigInt, Ulid, UtcDateTime
 
 revision = "0011"
-down_revision = "0009"
+down_revision = "0010"
 
 STANDING = (
     "INSERT INTO ledger (doc_id, index_version, source_id, attempt_ulid, outcome, source_version, content_hash, ended_at, "

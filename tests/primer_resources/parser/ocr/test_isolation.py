@@ -61,7 +61,7 @@ def test_scans_go_through_the_workers_with_their_reviews(parser: DoclingParser, 
         path = tmp_path / f"content-{len(requests)}"
         path.write_bytes(data)
         requests.append(ParseRequest(name, path, name))
-    outcomes = {outcome.content_hash: outcome for outcome in parser.parse_many(requests)}
+    outcomes = {outcome.key: outcome for outcome in parser.parse_many(requests)}
 
     letter, mixed, scrawl = (outcomes[name] for name in files)
     assert letter.fault is None

@@ -1,0 +1,206 @@
+"""Replays: pages of documents judged from their manifests, and the jobs that take those up which have all that a stage needs.
+
+Beside a live sync a replay is safe by its locks and by its versions: its job is on the version that a document has under lock, it is made
+only where no job of the document is under way, and any version that comes later is behind it in line and wins.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, or_, select, tuple_, update
+
+from primer_core.lanes import Lane
+from primer_core.outcomes import Outcome
+from primer_core.part_keys import DOCUMENT, ELEMENTS
+from primer_core.replay import Judgement, Kept, ReplayAction, ReplayVerdict, Selectors, judge_replay
+from primer_core.reviews import output_version
+from primer_core.stages import PARSE, WRITE, Operation, Stage
+from primer_core.stored_states import Manifest, intake_state, pipeline_state
+from primer_resources.catalog.contents import lock_contents
+from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.catalog.generations import lock_documents, slices
+from primer_resources.catalog.job_order import LIVE
+from primer_resources.catalog.jobs import Jobs, NewJob
+from primer_resources.catalog.ledger import Entry, Ledger
+from primer_resources.catalog.parses import Parses
+from primer_resources.catalog.reviews import Reviews
+from primer_resources.catalog.schema import documents, jobs
+from primer_resources.catalog.schema_bodies import contents, parsed, stored_states
+from primer_resources.catalog.sources import Source
+
+PAGE = 200
+"""Documents judged at once, and replayed in one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document that meets the selectors: how its newest attempt ended, the verdict on it, and what is done for it, or in a dry run would
+    be; None where nothing can be."""
+
+    doc_id: str
+    source_id: str
+    path: str
+    outcome: Outcome
+    source_version: str
+    judgement: Judgement
+    action: ReplayAction | None
+
+
+class Replays:
+    """Finds, judges and replays documents."""
+
+    def __init__(self, database: Database, ledger: Ledger, jobs_: Jobs, reviews: Reviews, parses: Parses) -> None:
+        self._db = database
+        self._ledger, self._jobs, self._reviews, self._parses = ledger, jobs_, reviews, parses
+
+    def pages(self, selectors: Selectors, version: IndexVersion, sources: Sequence[Source]) -> Iterator[list[Entry]]:
+        """Pages of the ledger's entries that meet the selectors, of these sources, each page in a transaction of its own."""
+        mine = {source.source_id for source in sources}
+        for part in slices(tuple(dict.fromkeys(selectors.doc_ids)), PAGE):
+            entries = self._ledger.of(part, version.name).values()
+            met = [each for each in entries if each.source_id in mine and selectors.meets(each.source_id, each.outcome, each.ended_at)]
+            yield sorted(met, key=lambda each: each.doc_id)
+        if selectors.doc_ids:
+            return
+        for source_id in sorted(mine):
+            for outcome in Outcome:
+                if selectors.source_id in (None, source_id) and selectors.outcome in (None, outcome):
+                    yield from self._turn(selectors, version.name, source_id, outcome)
+
+    def _turn(self, selectors: Selectors, index_version: str, source_id: str, outcome: Outcome) -> Iterator[list[Entry]]:
+        after = ""
+        while True:
+            page = self._ledger.with_outcome(outcome, index_version, source_id, selectors.since, selectors.until, after, PAGE)
+            yield page
+            if len(page) < PAGE:
+                return
+            after = page[-1].doc_id
+
+    def look(self, entries: Sequence[Entry], version: IndexVersion, stage: Stage, sources: Sequence[Source]) -> list[Candidate]:
+        """Judge a page of entries; nothing is changed."""
+        with self._db.read() as connection:
+            return [candidate for candidate, _ in self._judge(connection, entries, version, stage, sources)]
+
+    def apply(self, entries: Sequence[Entry], version: IndexVersion, stage: Stage, sources: Sequence[Source]) -> list[Candidate]:
+        """Judge a page of entries and act on it, in one transaction. What is to be fetched waits for the next sync that sees it: whoever
+        calls makes its source due."""
+        ids = [entry.doc_id for entry in entries]
+        with self._db.begin() as connection:
+            theirs = documents.c.doc_id.in_(ids)
+            held = connection.execute(select(documents.c.tenant_id, documents.c.content_hash).where(theirs)).all()
+            lock_contents(connection, ((row.tenant_id, row.content_hash) for row in held if row.content_hash is not None))
+            lock_documents(connection, ids)
+            judged = self._judge(connection, entries, version, stage, sources)
+            for candidate, facts in judged:
+                if candidate.action is ReplayAction.FETCH or (candidate.action is ReplayAction.JOB and stage is PARSE):
+                    self._parse_anew(connection, facts, version)
+                if candidate.action is ReplayAction.JOB:
+                    self._replay(connection, facts, version, stage)
+            self._fetch(connection, [facts.row for candidate, facts in judged if candidate.action is ReplayAction.FETCH])
+        return [candidate for candidate, _ in judged]
+
+    def _parse_anew(self, connection: Connection, facts: "_Facts", version: IndexVersion) -> None:
+        """What is not kept of a parse counts as parsed no longer, or its documents would pass the stage and find nothing after it."""
+        row = facts.row
+        if row.content_hash is not None and not (facts.output.has(*DOCUMENT) and facts.output.has(*ELEMENTS)):
+            output = output_version(version.recipe.parser.version, facts.accepted_pages)
+            self._parses.forget(connection, row.tenant_id, row.content_hash, [output])
+
+    def _replay(self, connection: Connection, facts: "_Facts", version: IndexVersion, stage: Stage) -> None:
+        """A copy has no passages of its own: it is only written again, when the rows that stand for it are there."""
+        row = facts.row
+        is_copy = row.canonical_doc_id != row.doc_id
+        job = NewJob(
+            row.doc_id,
+            row.source_id,
+            row.source_version,
+            row.content_hash,
+            row.bucket,
+            facts.lane if stage is PARSE else Lane.FAST,
+            Operation.COPY if is_copy else Operation.UPSERT,
+            self._db.now(),
+        )
+        self._jobs.add_replay(connection, job, version.name, WRITE if is_copy else stage, facts.accepted_pages)
+        connection.execute(update(documents).where(documents.c.doc_id == row.doc_id).values(status="pending", reason=None))
+
+    def _fetch(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:
+        """Mark documents to be fetched again, and what holds them: a member comes out of its container."""
+        ids = [row.doc_id for row in rows]
+        holders = {(row.source_id, row.container) for row in rows if row.container is not None}
+        inside = and_(tuple_(documents.c.source_id, documents.c.path).in_(sorted(holders)), documents.c.deleted_at.is_(None))
+        if ids:
+            marked = update(documents).where(or_(documents.c.doc_id.in_(ids), inside))
+            connection.execute(marked.values(fetch_again=True))
+
+    def _judge(
+        self, connection: Connection, entries: Sequence[Entry], version: IndexVersion, stage: Stage, sources: Sequence[Source]
+    ) -> list[tuple[Candidate, "_Facts"]]:
+        standing = {source.source_id for source in sources if source.removed_at is None}
+        known = self._facts(connection, [entry.doc_id for entry in entries], version)
+        judged = []
+        for entry in entries:
+            facts = known[entry.doc_id]
+            lives = facts.row.deleted_at is None
+            kept = Kept(facts.intake, facts.output, version.recipe.chunker.version, lives, entry.source_id in standing)
+            judgement = judge_replay(stage, kept)
+            action = None if judgement.verdict is ReplayVerdict.BODY_MISSING else ReplayAction.FETCH
+            action = ReplayAction.JOB if judgement.verdict is ReplayVerdict.REPLAYABLE else action
+            if action is not None and facts.is_under_way:
+                action = ReplayAction.UNDER_WAY
+            path = facts.row.path
+            candidate = Candidate(entry.doc_id, entry.source_id, path, entry.outcome, facts.row.source_version, judgement, action)
+            judged.append((candidate, facts))
+        return judged
+
+    def _facts(self, connection: Connection, ids: Sequence[str], version: IndexVersion) -> dict[str, "_Facts"]:
+        """doc_id → what is known of it, a fixed number of statements a page."""
+        rows = connection.execute(select(documents).where(documents.c.doc_id.in_(ids))).all()
+        busy = select(jobs.c.doc_id).where(jobs.c.doc_id.in_(ids), jobs.c.index_version == version.name, LIVE)
+        under_way = set(connection.execute(busy.where(jobs.c.operation != Operation.ACL)).scalars())
+        facts: dict[str, _Facts] = {}
+        for tenant_id in sorted({row.tenant_id for row in rows}):
+            mine = [row for row in rows if row.tenant_id == tenant_id]
+            hashes = {row.content_hash for row in mine if row.content_hash is not None}
+            labels = self._reviews.let_through(connection, tenant_id, hashes)
+            lanes = self._lanes(connection, tenant_id, hashes)
+            for row in mine:
+                label = labels.get(row.content_hash, "")
+                lane = lanes.get(row.content_hash, Lane.FAST)
+                facts[row.doc_id] = _Facts(row, Manifest(), Manifest(), label, lane, row.doc_id in under_way)
+        return self._with_manifests(connection, facts, version)
+
+    def _with_manifests(self, connection: Connection, facts: dict[str, "_Facts"], version: IndexVersion) -> dict[str, "_Facts"]:
+        nodes: dict[str, tuple[str, str | None]] = {}
+        for doc_id, each in facts.items():
+            row, output = each.row, output_version(version.recipe.parser.version, each.accepted_pages)
+            made = None if row.content_hash is None else pipeline_state(row.tenant_id, row.content_hash, output).node_id
+            nodes[doc_id] = intake_state(row.tenant_id, doc_id).node_id, made
+        every = {node for pair in nodes.values() for node in pair if node is not None}
+        statement = select(stored_states.c.node_id, stored_states.c.manifest).where(stored_states.c.node_id.in_(sorted(every)))
+        found = {row.node_id: Manifest.from_json(row.manifest) for row in connection.execute(statement)}
+        return {
+            doc_id: replace(facts[doc_id], intake=found.get(intake, Manifest()), output=found.get(made or "", Manifest()))
+            for doc_id, (intake, made) in nodes.items()
+        }
+
+    def _lanes(self, connection: Connection, tenant_id: str, hashes: set[str]) -> dict[str, Lane]:
+        """content → where its parse goes: what is parsed already passes the stage, and needs no slow lane for it."""
+        mine = and_(contents.c.tenant_id == tenant_id, contents.c.content_hash.in_(sorted(hashes)))
+        lanes = {row.content_hash: Lane(row.lane) for row in connection.execute(select(contents).where(mine))}
+        same = and_(parsed.c.tenant_id == tenant_id, parsed.c.content_hash.in_(sorted(hashes)), parsed.c.reason.is_(None))
+        return lanes | dict.fromkeys(connection.execute(select(parsed.c.content_hash).where(same)).scalars(), Lane.FAST)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """A document's row, the manifests of its bytes and of its parse output, the label of the pages that shape that, the lane of its parse,
+    and whether a job of it is under way."""
+
+    row: Row[Any]
+    intake: Manifest
+    output: Manifest
+    accepted_pages: str
+    lane: Lane
+    is_under_way: bool
