@@ -1,16 +1,17 @@
 """What it costs to delete documents for good: their rows, vectors, catalog rows and bytes, each looked for and proved.
 
-usage, from the project's folder: python -m benchmarks.purge [--documents 10000] [--s3]
+usage, from the project's folder: python -m benchmarks.purge [--documents 10000] [--revived 200] [--s3]
 
 Small documents of one passage each, with vectors of four numbers, in real indexes, a real cache and on real drives: folders, or with --s3 a
-Ceph gateway that is started for it (`deploy/setup/system.sh s3`). Prints what is left, seconds and CPU seconds a document.
+Ceph gateway that is started for it (`deploy/setup/system.sh s3`). Some come back between their delete and the purge. Prints what is left,
+what of those that came back is lost, seconds and CPU seconds a document.
 """
 
 import argparse
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -19,6 +20,7 @@ from random import Random
 from sqlalchemy import func, select
 
 from primer_core.drives import DriveSpec
+from primer_core.ids import content_hash
 from primer_core.stored_states import DriveKind
 from primer_resources.catalog.schema_bodies import contents, freed_objects, purge_proofs, purges, stored_states
 from primer_resources.catalog.tenants import Tenant
@@ -74,23 +76,22 @@ def main() -> None:
     """Index, delete, purge, look."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--documents", type=int, default=10_000)
+    parser.add_argument("--revived", type=int, default=0, help="documents that come back before the purge")
     parser.add_argument("--s3", action="store_true")
     options = parser.parse_args()
     home = Path(tempfile.mkdtemp(prefix="primer-purge-"))
     with drives(home, options.s3) as specs:
         bench = made(home, specs)
         paths = [f"d/{number}.md" for number in range(options.documents)]
-        for start in range(0, len(paths), A_SWEEP):
-            for path in paths[start : start + A_SWEEP]:
-                bench.put(SOURCE, path, f"What only {path} says.")
-            bench.sync(SOURCE)
-            bench.drain()
+        _put(bench, paths)
         print(f"{len(paths)} documents: {len(bench.objects())} objects, {_rows(bench)}", flush=True)  # noqa: T201
         for start in range(0, len(paths), A_SWEEP):
             for path in paths[start : start + A_SWEEP]:
                 bench.sources[SOURCE].remove(path)
             bench.sync(SOURCE)
             bench.drain()
+        revived = paths[:: max(1, len(paths) // options.revived)][: options.revived] if options.revived else []
+        _put(bench, revived)
         began, cpu = time.monotonic(), time.process_time()
         figures = bench.purge()
         took, spent = time.monotonic() - began, time.process_time() - cpu
@@ -105,6 +106,36 @@ def main() -> None:
         }
         print(f"purged in {took:.0f} s, {spent * 1000 / len(paths):.2f} CPU ms a document: {dict(figures)}")  # noqa: T201
         print(f"left: {left}")  # noqa: T201
+        if revived:
+            print(f"of {len(revived)} revived, not whole: {_not_whole(bench, revived)}")  # noqa: T201
+
+
+def _words(path: str) -> str:
+    return f"What only {path} says."
+
+
+def _put(bench: CopiesBench, paths: Sequence[str]) -> None:
+    """Let documents be in the source, and index them."""
+    for start in range(0, len(paths), A_SWEEP):
+        for path in paths[start : start + A_SWEEP]:
+            bench.put(SOURCE, path, _words(path))
+        bench.sync(SOURCE)
+        bench.drain()
+
+
+def _not_whole(bench: CopiesBench, paths: Sequence[str]) -> list[str]:
+    """Those that no search finds, or whose bytes or passages are not there."""
+    found = {result.path for result in bench.search("everyone")}
+    store, target = bench.store.of(TENANT), bench.home / "fetched"
+    missing = []
+    for path in paths:
+        data = _words(path).encode()
+        store.fetch_content(content_hash(data), target)
+        passages = store.get_chunks(content_hash(data), RECIPE.parser.version, RECIPE.chunker.version)
+        if path not in found or target.read_bytes() != data or [chunk.text for chunk in passages] != [data.decode()]:
+            missing.append(path)
+        target.unlink()
+    return missing
 
 
 def _rows(bench: CopiesBench) -> dict[str, int]:
