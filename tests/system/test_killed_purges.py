@@ -5,11 +5,13 @@ Once at each step by default; `--kill-repeats 20` kills ten times at each.
 
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import Select, Table, select
 
 from primer_core.ids import doc_id
+from primer_resources.catalog.schema import purges_due
 from primer_resources.catalog.schema_bodies import contents, freed_objects, purge_proofs, purges, stored_states
 from tests.system.crash_deployment import Deployment, deployed, eventually
 from tests.system.crash_worker import Order, Stop, Worker
@@ -34,21 +36,22 @@ def objects(deployment: Deployment) -> set[str]:
     return {stored.key for drive in (store.intake, store.pipeline.drive) for stored in drive.list()}
 
 
-def rows(deployment: Deployment, table: object) -> int:
-    """How many rows a table has."""
+def rows(deployment: Deployment, of: Table | Select[Any]) -> int:
+    """How many rows a table or a statement has."""
     with deployment.workspace.catalog.database.read() as connection:
-        return len(connection.execute(select(table)).all())  # type: ignore[call-overload] # any table
+        return len(connection.execute(of if isinstance(of, Select) else select(of)).all())
 
 
 def delete(deployment: Deployment, worker: Worker, file: Path) -> None:
-    """Delete a document, its rows, and let its grace pass."""
+    """Delete a document, its rows, and let the graces of both pass: rows die a little after their document."""
     file.unlink()
     assert worker.do(Order()) is None
     catalog, grace = deployment.workspace.catalog, deployment.workspace.settings.purge_grace
+    undone = purges_due.select().where(purges_due.c.done_at.is_(None))
 
     def is_due() -> bool:
         assert worker.do(Order(sync=False)) is None  # dead rows go from the indexes once their own grace is over
-        return bool(catalog.purges.doomed(grace, "", 1)) and not deployment.purges_wait()
+        return bool(catalog.purges.doomed(grace, "", 1)) and rows(deployment, undone) == 0
 
     eventually(is_due)
 

@@ -276,7 +276,7 @@ def test_each_bad_end_of_a_worker_has_its_reason(poison: Any, tmp_path: Path) ->
     }
     pool: WorkerPool[ParseRequest] = WorkerPool(limits)
     calls = [Call(ParseRequest(name, tmp_path, f"{name}.docx"), function, args) for name, (function, args, _) in ends.items()]
-    faults = {finished.key.content_hash: judge(finished, limits) for finished in pool.run(calls)}
+    faults = {finished.key.key: judge(finished, limits) for finished in pool.run(calls)}
     pool.close()
     assert {name: fault and fault.reason for name, fault in faults.items()} == {name: reason for name, (_, _, reason) in ends.items()}
     for name, fault in faults.items():
