@@ -63,12 +63,16 @@ class GitMirror:
         user, password = split_secret(read_secret(self._credentials_ref))
         wanted = Ref(b"refs/heads/" + self._branch.encode()) if self._branch else _HEAD
 
+        offered: dict[Ref, ObjectID] = {}
+
         def wants(refs: Mapping[Ref, ObjectID], depth: int | None = None) -> list[ObjectID]:
+            offered.update(refs)
             return [refs[wanted]] if wanted in refs and refs[wanted] not in repo.object_store else []
 
         try:
             client, path = get_transport_and_path(self._url, username=user, password=password, quiet=True, pool_manager=self._pool())
-            answer = client.fetch(path, repo, determine_wants=wants)
+            # The refs of the answer are not looked at: for a folder they are read after the fetch, and may name commits that came later.
+            client.fetch(path, repo, determine_wants=wants)
         except HTTPUnauthorized as error:
             which = self._credentials_ref or "none were given"
             raise PrimerError(f"repository {self._url} refused the credentials ({which}); renew them, or set --credentials") from error
@@ -76,9 +80,9 @@ class GitMirror:
             raise SystemFault(f"{self._url} is no git repository; correct `url` in the source's settings") from error
         except (GitProtocolError, urllib3.exceptions.HTTPError, OSError) as error:
             raise Transient(f"repository {self._url} does not answer ({type(error).__name__}: {error}); it is tried again") from error
-        head = answer.refs.get(wanted)
+        head = offered.get(wanted)
         if head is None:
-            if answer.refs and self._branch:
+            if offered and self._branch:
                 raise SystemFault(f"repository {self._url} has no branch {self._branch!r}; correct `branch` in the source's settings")
             return None
         repo.refs[_KEPT] = head
@@ -105,7 +109,7 @@ class GitMirror:
         at: ObjectID | None = head
         while at is not None:
             yield at
-            parents = self.commit(at).parents
+            parents = self._parents(at)
             at = parents[0] if parents else None
 
     def is_ancestor(self, old: ObjectID, head: ObjectID) -> bool:
@@ -115,10 +119,19 @@ class GitMirror:
             at = waiting.popleft()
             if at == old:
                 return True
-            new = [parent for parent in self.commit(at).parents if parent not in seen]
+            new = [parent for parent in self._parents(at) if parent not in seen]
             seen.update(new)
             waiting.extend(new)
         return False
+
+    def _parents(self, commit_id: ObjectID) -> list[ObjectID]:
+        """The parents of a commit that the mirror must have. Raises SystemFault where it does not."""
+        try:
+            return self.commit(commit_id).parents
+        except KeyError as error:
+            raise SystemFault(
+                f"the mirror {self._folder} of {self._url} lacks commit {commit_id.decode()}; remove that folder, and it is fetched anew"
+            ) from error
 
     def read(self, blob_id: str) -> bytes:
         """The bytes of a blob. Raises KeyError where the mirror does not have it."""

@@ -2,8 +2,10 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from dulwich.object_store import DiskObjectStore
 from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 
@@ -124,6 +126,30 @@ def test_a_commit_of_more_pages_than_a_piece_goes_on_in_the_next(repo: HistoryRe
     assert (len(second.changes), second.more) == (20, False)
     paths = {change.path for change in (*first.changes, *second.changes)}
     assert len(paths) == PAGE_CHANGES + 20
+
+
+def test_a_commit_that_comes_while_the_mirror_is_brought_up_to_date_is_read_by_the_next_turn(
+    repo: HistoryRepo, wiki: WikiConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cursor: Cursor = cursor_of(wiki)
+    repo.put("a.md", b"first")
+    repo.commit()
+    add_pack_data = DiskObjectStore.add_pack_data
+
+    def overtaken(store: DiskObjectStore, *args: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        repo.put("b.md", b"second")
+        repo.commit()
+        return add_pack_data(store, *args, **options)
+
+    monkeypatch.setattr(DiskObjectStore, "add_pack_data", overtaken)
+    told = []
+    for _ in range(3):
+        page = wiki.changes(cursor)
+        assert page is not None
+        told += [change.path for change in page.changes]
+        cursor = page.cursor
+    assert told == ["a.md", "b.md"]
 
 
 def test_a_large_commit_that_is_rewritten_while_it_is_read_loses_no_page(repo: HistoryRepo, tmp_path: Path, bench: Bench) -> None:
