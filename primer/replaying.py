@@ -29,12 +29,13 @@ class Replaying:
 
     @staticmethod
     def of(catalog: Catalog, tenant_id: str, selectors: Selectors, to_stage: str, is_applied: bool) -> "Replaying":
-        """A replay that is ready to run. Raises PrimerError for selectors that say nothing, and for a source, an index version or a stage
-        that is not there, or is none to write to."""
+        """A replay that is ready to run. Raises PrimerError for selectors that say nothing, for a tenant that is inactive, and for a
+        source, an index version or a stage that is not there, or is none to write to."""
         selectors.check()
         stage = next((stage for stage in STAGES if stage.name == to_stage), None)
         if stage is None:
             raise PrimerError(f"there is no stage {to_stage!r} to replay to; choose one of {', '.join(each.name for each in STAGES)}")
+        catalog.tenants.require_active(tenant_id)
         sources = catalog.sources.of_tenant(tenant_id)
         if selectors.source_id is not None and selectors.source_id not in {source.source_id for source in sources}:
             known = ", ".join(source.source_id for source in sources) or "none"

@@ -26,6 +26,10 @@ def content_hash(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
+EMPTY_CONTENT = content_hash(b"")
+"""The content of a file without bytes, of which no object is stored."""
+
+
 def source_id(tenant_id: str, name: str) -> str:
     """Key of a source, from its tenant and the name that people gave it."""
     return _digest("source", (tenant_id, name))[:ID_HEX]

@@ -37,6 +37,8 @@ def _duration(value: Any) -> Any:
         return timedelta(seconds=float(match[1]) * UNITS[match[2]])
     if text[:1] == "P":
         return text
+    if text.startswith("-"):
+        raise ValueError(f"duration {text!r} is below zero; write it as 90s, 5m, 2h, 7d or PT90S")
     raise ValueError(f"duration {text!r} has no unit; write it as 90s, 5m, 2h, 7d or PT90S")
 
 

@@ -6,7 +6,7 @@ import typer
 
 from primer.cli.documents import resolve
 from primer.cli.output import DIFFERENCE_EXIT, JsonOption, out, print_json, print_table
-from primer.proving import Piece
+from primer.proving import Owner, Piece, Standing
 from primer.proving import prove as look
 from primer.workspace import open_workspace
 
@@ -22,11 +22,11 @@ def prove(
     if json:
         print_json(evidence.to_json())
     else:
-        out.print(f"{doc} ({doc_id}) is {evidence.state}", markup=False)
+        out.print(f"{doc} ({doc_id}) {_STANDING[evidence.state]}", markup=False)
         if evidence.copy_of is not None:
             out.print(f"its passages are those of {evidence.copy_of}, which has the same content", markup=False)
         if evidence.pieces:
-            print_table(["part", "of", "state", "bytes", "looked", "where"], [_row(piece) for piece in evidence.pieces])
+            print_table(["of", "part", "made by", "state", "bytes", "looked", "where"], [_row(piece) for piece in evidence.pieces])
         for version, indexes in evidence.rows.items():
             for index, counts in indexes.items():
                 out.print(f"{version} {index} index: {counts['found']} of {counts['expected']} rows found", markup=False)
@@ -40,10 +40,19 @@ def prove(
         raise typer.Exit(DIFFERENCE_EXIT)
 
 
+_STANDING = {
+    Standing.LIVING: "is living",
+    Standing.DELETED: "is deleted, and its purge has yet to end",
+    Standing.PURGED: "is purged",
+    Standing.UNSTORED: "is deleted, and nothing was stored of it since it came",
+}
+
+
 def _row(piece: Piece) -> list[object]:
-    looked = {True: "found", False: "MISSING", None: ""}[piece.is_there]
+    absent = "gone" if piece.owner is Owner.FREED else "MISSING"
+    looked = {True: "found", False: absent, None: ""}[piece.is_there]
     where = f"{piece.drive}/{piece.object_key}" if piece.object_key else ""
-    return [piece.part, piece.sub_key[:24], piece.state, piece.size, looked, where]
+    return [piece.owner, piece.part, piece.sub_key[:24], piece.state, piece.size, looked, where]
 
 
 def purge(json: JsonOption = False) -> None:

@@ -49,13 +49,14 @@ def _shown(look: DriveCoherence) -> dict[str, Any]:
 
 def _print(looks: list[DriveCoherence]) -> None:
     rows = [[look.tenant_id, look.kind.value, *(None if look.fault else each for each in _figures(look))] for look in looks]
-    print_table(["tenant", "drive", "objects", "bytes", "orphans", "orphan bytes", "reclaimed", "too young", "missing"], rows)
+    print_table(["tenant", "drive", "objects", "bytes", "orphans", "orphan bytes", "reclaimed", "too young", "freed", "missing"], rows)
     for look in looks:
         where = f"{look.tenant_id} {look.kind}"
         if look.fault:
             err.print(f"{where}: {look.fault}", markup=False)
+        reclaimed = set(look.reclaimed.sample)
         for key in look.orphans.sample:
-            out.print(f"orphan on {where}: {key}", markup=False)
+            out.print(f"{'orphan, deleted,' if key in reclaimed else 'orphan'} on {where}: {key}", markup=False)
         for key in look.foreign.sample:
             out.print(f"not Primer's, left alone, on {where}: {visible(key)}", markup=False)
         for gone in look.missing_sample:
@@ -70,4 +71,4 @@ def _print(looks: list[DriveCoherence]) -> None:
 
 def _figures(look: DriveCoherence) -> tuple[int, ...]:
     counts = (look.objects, look.bytes, look.orphans.count, look.orphans.bytes)
-    return (*counts, look.reclaimed.count, look.too_young.count, look.missing)
+    return (*counts, look.reclaimed.count, look.too_young.count, look.freed.count, look.missing)

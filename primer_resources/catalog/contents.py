@@ -22,14 +22,15 @@ HANDLING = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class NewContent:
-    """A content whose bytes are stored under `object`, a key of the tenant's intake drive. `size` in bytes."""
+    """A content whose bytes are stored under `object`, a key of the tenant's intake drive; None where there are none, since it is empty.
+    `size` in bytes."""
 
     tenant_id: str
     content_hash: str
     size: int
     mime: str
     lane: Lane
-    object: str
+    object: str | None
 
 
 class Contents:
@@ -43,7 +44,7 @@ class Contents:
         with self._db.read() as connection:
             return connection.execute(select(contents.c.object).where(is_content(tenant_id, content_hash))).scalar_one_or_none()
 
-    def touch(self, tenant_id: str, content_hash: str, key: str) -> bool:
+    def touch(self, tenant_id: str, content_hash: str, key: str | None) -> bool:
         """A sync is about to give the content to a document: nobody frees it for HANDLING. Returns False where the content is gone or has
         other bytes by now."""
         here = and_(is_content(tenant_id, content_hash), contents.c.object == key)

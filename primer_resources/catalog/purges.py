@@ -282,6 +282,12 @@ class Purges:
             rows = connection.execute(select(purges).where(purges.c.purge_id > after).order_by(purges.c.purge_id).limit(limit)).all()
         return [_purge(row) for row in rows]
 
+    def of_document(self, doc_id: str) -> list[Purge]:
+        """The purges of a document that were begun and not ended."""
+        mine = purges.c.facts["doc_id"].as_string() == doc_id
+        with self._db.read() as connection:
+            return [_purge(row) for row in connection.execute(select(purges).where(mine).order_by(purges.c.purge_id))]
+
     def objects_of(self, purge_ids: Collection[int]) -> list[FreedObject]:
         """The objects whose bytes these purges wait for."""
         with self._db.read() as connection:

@@ -80,6 +80,12 @@ class StoredStates:
                 found.update({row.doc_id: state_of(row) for row in connection.execute(select(stored_states).where(mine))})
         return found
 
+    def earlier_of(self, doc_id: str) -> list[StoredState]:
+        """The superseded states of a document: contents that it had before and that are still kept for it."""
+        mine = and_(stored_states.c.doc_id == doc_id, stored_states.c.state == SUPERSEDED)
+        with self._db.read() as connection:
+            return [state_of(row) for row in connection.execute(select(stored_states).where(mine).order_by(stored_states.c.node_id))]
+
     def of_content(self, tenant_id: str, content_hash: str) -> list[StoredState]:
         """The pipeline states of a content: one for each way in which it was parsed."""
         mine = and_(stored_states.c.doc_id == content_hash, stored_states.c.tenant_id == tenant_id)
@@ -185,9 +191,10 @@ class StoredStates:
         """The entry of a content's bytes, which are somebody's from now on."""
         taken = update(contents).where(is_content(tenant_id, content_hash)).values(unowned_at=None)
         content = connection.execute(taken.returning(contents.c.size, contents.c.object)).one_or_none()
-        if content is None or content.object is None:
+        if content is None or (content.object is None and content.size):
             raise Transient(f"content {content_hash[:12]} of document {doc_id} was freed while the document was read; it is read again")
-        return PartEntry(Part.BLOBS, "", PartState.PRESENT, content.size, content_hash, self._db.now(), content.object, by)
+        state, sha256 = (PartState.PRESENT, content_hash) if content.size else (PartState.EMPTY, None)
+        return PartEntry(Part.BLOBS, "", state, content.size, sha256, self._db.now(), content.object, by)
 
     def claims(self, connection: Connection, tenant_id: str, hashes: Collection[str]) -> list[StoredState]:
         """Inside a transaction that has locked these contents: the states of documents that have their bytes, in one order."""

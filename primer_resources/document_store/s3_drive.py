@@ -24,6 +24,8 @@ CONNECT_S, ANSWER_S = 10, 300
 """How long a copy waits for a connection, and for its answer, which comes when a large object has been copied."""
 _TAKEN = frozenset({"PreconditionFailed", "412"})
 _MISSING = frozenset({"NoSuchKey", "404"})
+EMPTY_SEGMENT = "empty path segment"
+"""How obstore names a key such as a//b, which it does not read."""
 
 
 class S3Drive(Drive):
@@ -146,4 +148,8 @@ class S3Drive(Drive):
             )
         if NO_BUCKET in str(error):
             return SystemFault(f"drive {self.place} failed at {key}: there is no such bucket; make it, or correct the drive's url")
+        if EMPTY_SEGMENT in str(error):
+            return SystemFault(
+                f"drive {self.place} holds a key that cannot be read ({first_line(error)}); it is none of Primer's: rename or remove it"
+            )
         return SystemFault(f"drive {self.place} failed at {key}: {first_line(error)}; see that it can be reached")

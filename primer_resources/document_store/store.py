@@ -13,6 +13,7 @@ from random import Random
 from primer_core.chunks import Chunk
 from primer_core.elements import ParsedDocument
 from primer_core.failures import DocumentFault, Reason, SystemFault
+from primer_core.ids import EMPTY_CONTENT
 from primer_core.lanes import Lane
 from primer_core.part_keys import DOCUMENT, ELEMENTS, SOURCE, chunk_set, picture
 from primer_core.stored_states import DriveKind, PartKey, WrittenBy, content_node, pipeline_state
@@ -71,6 +72,10 @@ class TenantStore:
         For an hour nobody frees them, in which a document is to be given the content. With `force` they are written again all the same,
         and the drive checks what it got.
         """
+        while file.content_hash == EMPTY_CONTENT:  # nothing to store: the row says that it is empty
+            empty = NewContent(self.tenant_id, file.content_hash, 0, file.mime, file.lane, None)
+            if self.contents.add(empty) or self.contents.touch(self.tenant_id, file.content_hash, None):
+                return
         while True:
             key = self.contents.object_of(self.tenant_id, file.content_hash)
             if key is None:
@@ -99,6 +104,9 @@ class TenantStore:
     def fetch_content(self, content_hash: str, target: Path) -> None:
         """Copy source bytes to a private file, checking the hash on the way. Raises SystemFault where they are gone or differ, and
         DocumentFault where they were deleted after they were indexed."""
+        if content_hash == EMPTY_CONTENT:
+            target.write_bytes(b"")
+            return
         key = self.contents.object_of(self.tenant_id, content_hash)
         if key is None and self.contents.is_known(self.tenant_id, content_hash):
             raise DocumentFault(

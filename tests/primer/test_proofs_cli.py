@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from primer.workspace import Workspace
+from primer_assets import purged_documents
+from primer_assets.stage_run import Tally
 from tests.deployment import Deployment, primer, primer_json, workspace
 
 
@@ -64,6 +66,50 @@ def test_a_deleted_document_is_proved_gone_once_its_purge_has_ended(place: Deplo
     place.write("a.md", "# Ferries\n\nThe ferry leaves at noon.\n")
     assert place.sync().counts["embedded"] == 1, "its vector was forgotten with it"
     assert primer_json("prove", "docs/a.md")["state"] == "living"
+
+
+def test_bytes_that_are_still_to_go_are_shown_whatever_was_proved_of_an_earlier_life(
+    place: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place.folder / "a.md").unlink()
+    place.sync()
+    primer("purge")
+    place.write("a.md", "# Ferries\n\nThe ferry leaves at night.\n")
+    place.sync()
+    (place.folder / "a.md").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(purged_documents._Purging, "finish", lambda *_: None)  # the process dies when the catalog has let go
+        place.sync()
+        primer("purge")
+    shown = primer_json("prove", "docs/a.md")
+    assert (shown["state"], len(shown["proofs"])) == ("deleted", 1)
+    assert {(piece["owner"], piece["is_there"]) for piece in shown["pieces"]} == {("freed", True)}
+    assert sorted(piece["part"] for piece in shown["pieces"]) == ["blobs", "chunks", "parsed", "parsed"]
+    assert "its purge has yet to end" in primer("prove", "docs/a.md")[1]
+    primer("purge")
+    shown = primer_json("prove", "docs/a.md")
+    assert (shown["state"], shown["pieces"], len(shown["proofs"])) == ("purged", [], 2)
+
+
+def test_what_a_document_held_before_an_edit_is_shown_as_long_as_it_is_kept(place: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(purged_documents, "purge", lambda *_: Tally())  # what is due stays
+        place.write("a.md", "# Ferries\n\nThe ferry leaves at night.\n")
+        place.sync()
+    shown = primer_json("prove", "docs/a.md")
+    assert [piece["owner"] for piece in shown["pieces"] if piece["part"] == "blobs"] == ["present", "earlier"]
+    assert len({piece["object_key"] for piece in shown["pieces"] if piece["is_there"]}) == 8
+    assert shown["is_whole"]
+
+
+def test_a_document_that_nothing_was_stored_of_is_not_called_purged(place: Deployment) -> None:
+    (place.folder / "nowhere.md").symlink_to("/nonexistent/file")
+    place.sync()
+    (place.folder / "nowhere.md").unlink()
+    place.sync()
+    shown = primer_json("prove", "docs/nowhere.md")
+    assert (shown["state"], shown["pieces"], shown["proofs"]) == ("unstored", [], [])
+    assert "nothing was stored of it" in primer("prove", "docs/nowhere.md")[1]
 
 
 def test_purging_with_nothing_to_do_says_so(place: Deployment) -> None:

@@ -216,6 +216,8 @@ def test_sources_of_an_inactive_tenant_are_passed_over_and_refused_by_name(home:
     for words in (("sync", "docs"), ("plan", "docs")):
         with pytest.raises(PrimerError, match="tenant 'default' is inactive; `primer tenant activate default`"):
             primer(*words)
+    with pytest.raises(PrimerError, match="tenant 'default' is inactive; `primer tenant activate default`"):
+        primer("replay", "--source", "docs", "--to-stage", "chunk", "--apply")
     assert primer_json("status")["sources"] == []
     assert "is active" in primer("tenant", "activate", "default")[1]
     assert [each["source"] for each in primer_json("status")["sources"]] == ["docs"]

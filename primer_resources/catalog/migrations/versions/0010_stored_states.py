@@ -23,10 +23,16 @@ APPEND_ONLY = {
     "sqlite": [
         f"CREATE TRIGGER purge_proofs_{verb.lower()} BEFORE {verb} ON purge_proofs BEGIN SELECT RAISE(ABORT, '{REFUSAL}'); END"
         for verb in ("UPDATE", "DELETE")
+    ]
+    + [  # INSERT OR REPLACE deletes without asking the delete's trigger
+        "CREATE TRIGGER purge_proofs_replace BEFORE INSERT ON purge_proofs "
+        "WHEN EXISTS (SELECT 1 FROM purge_proofs WHERE purge_id = NEW.purge_id) "
+        f"BEGIN SELECT RAISE(ABORT, '{REFUSAL}'); END"
     ],
     "postgresql": [
         f"CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '{REFUSAL}'; END $$",
         "CREATE TRIGGER purge_proofs_kept BEFORE UPDATE OR DELETE ON purge_proofs FOR EACH ROW EXECUTE FUNCTION refuse_change()",
+        "CREATE TRIGGER purge_proofs_all_kept BEFORE TRUNCATE ON purge_proofs FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()",
     ],
 }
 
