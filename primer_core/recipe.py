@@ -1,5 +1,7 @@
 """Recipes: what an index version is made with. A version string names everything that shapes the output."""
 
+import hashlib
+import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -56,6 +58,11 @@ class Recipe:
     parser: ParserSpec
     chunker: ChunkerSpec
     embedding: EmbeddingSpec
+
+    @property
+    def digest(self) -> str:
+        """A short name for exactly this recipe."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:32]
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON, for the catalog."""

@@ -57,10 +57,11 @@ def blocked(now: datetime) -> ColumnElement[bool]:
     older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES), ~passes)
     held = and_(other.c.job_id > jobs.c.job_id, other.c.state.in_(HELD), other.c.lease_until >= now)
     mine = exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
-    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()), _is_of_inactive_tenant())
+    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()), is_of_inactive_tenant())
 
 
-def _is_of_inactive_tenant() -> ColumnElement[bool]:
+def is_of_inactive_tenant() -> ColumnElement[bool]:
+    """Whether the job waits until its tenant is active again."""
     source = sources.alias("source")
     return exists().where(source.c.source_id == jobs.c.source_id, accounts.c.tenant_id == source.c.tenant_id, ~accounts.c.active)
 
