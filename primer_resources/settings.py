@@ -171,6 +171,17 @@ class Settings(BaseSettings):
     sweep_ranges: Annotated[int, Field(ge=1)] = 2
     """Most runs that the sweep sensor keeps under way at once."""
 
+    backfill_run_documents: Annotated[int, Field(ge=1)] = 1000
+    """Documents that one run of a backfill takes through a stage, and a bucket that waits for it has taken up."""
+    backfill_run_passages: Annotated[int, Field(ge=1)] = 10_000
+    """New passages that one run of a backfill embeds before it writes what it has."""
+    backfill_yields_after: Duration = timedelta(seconds=60)
+    """A backfill waits, between two batches and before it is launched, while live work has waited longer than this."""
+    promote_lag: Duration = timedelta(minutes=5)
+    """An index version becomes the live one only where no change has waited longer for it."""
+    retire_after: Duration = timedelta(days=7)
+    """How long the version that was live before is written to, so that one command goes back to it; then it is dropped."""
+
     directory_file: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """The directory: a YAML or JSON file of people and their groups, asked when somebody searches as a person."""
     api_requests_per_minute: Annotated[int, Field(ge=1)] = 600
@@ -203,6 +214,11 @@ class Settings(BaseSettings):
     def fast_lane(self) -> FastLane:
         """What the fast lane takes."""
         return FastLane(self.fast_file_mb * 2**20, self.fast_pages)
+
+    @property
+    def for_backfill(self) -> "Settings":
+        """The same for a run that fills an index version: its share is larger, since nobody waits for its documents."""
+        return self.model_copy(update={"run_documents": self.backfill_run_documents, "run_passages": self.backfill_run_passages})
 
     @property
     def slow_time(self) -> SlowTime:

@@ -1,5 +1,6 @@
 """What an index version's recipe and name stand for in running code: its parser, chunker, embedder, cache and two indexes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -105,6 +106,21 @@ class Toolkit:
             vectors=LanceVectorIndex(str(home / "vectors"), version.name, recipe.embedding),
             keywords=TantivyKeywordIndex(home / "keywords" / version.name, recipe.chunker.version),
         )
+
+    def drop(self, version: IndexVersion, in_use: Iterable[IndexVersion]) -> None:
+        """Remove the two indexes of a version, and the embedding cache of its model where no version `in_use` has that model. Needs no
+        model and no parser, so that what can no longer be made can still be dropped."""
+        from primer_resources.embedder.cache import LanceEmbeddingCache
+        from primer_resources.keyword_index.tantivy_index import TantivyKeywordIndex
+        from primer_resources.vector_index.lance_index import LanceVectorIndex
+
+        tools, home, recipe = self._tools.pop(version.name, None), self._settings.home.resolve(), version.recipe
+        if tools is not None:
+            tools.keywords.close()
+        LanceVectorIndex(str(home / "vectors"), version.name, recipe.embedding).drop()
+        TantivyKeywordIndex(home / "keywords" / version.name, recipe.chunker.version).drop()
+        if recipe.embedding.version not in {each.recipe.embedding.version for each in in_use}:
+            LanceEmbeddingCache(str(home / "embeddings"), recipe.embedding.version).drop()
 
     def kill_workers(self) -> None:
         """Kill the child processes and nothing more, for a process that is about to end while another thread still uses them."""

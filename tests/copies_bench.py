@@ -16,7 +16,6 @@ from typing import Any, cast
 import numpy as np
 from sqlalchemy import select
 
-from primer.reconciling import ReconcileReport, reconcile
 from primer_assets import embeddings, indexed_documents, keyword_index, purged_documents, vector_index
 from primer_assets.source_events import EventSync
 from primer_assets.source_turn import take_turn
@@ -33,8 +32,9 @@ from primer_core.upkeep import UpkeepResult
 from primer_resources.catalog.schema import canonicals, documents, index_state, jobs
 from primer_resources.connectors.base import Access
 from primer_resources.embedder.base import Vector
-from primer_resources.index_base import Hit, IndexRow, Scope
+from primer_resources.index_base import Hit, IndexFigures, IndexRow, Scope
 from primer_resources.reader import Reader, SearchResult
+from primer_resources.reconciling import ReconcileReport, reconcile
 from primer_resources.settings import load_settings
 from primer_resources.toolkit import Tools
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, World, drives_of, source
@@ -75,6 +75,15 @@ class MemoryIndex:
 
     def upkeep(self, _now: datetime) -> UpkeepResult:
         raise NotImplementedError
+
+    def figures(self, _now: datetime) -> IndexFigures:
+        return IndexFigures(len(self.rows), len(self.rows), 0)
+
+    def size(self) -> int:
+        return len(self.rows)
+
+    def drop(self) -> None:
+        self.rows.clear()
 
     def close(self) -> None:
         """Nothing is held."""

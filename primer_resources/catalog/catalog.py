@@ -28,6 +28,7 @@ from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.object_owners import ObjectOwners
 from primer_resources.catalog.parses import Parses
 from primer_resources.catalog.plan_figures import PlanFigures
+from primer_resources.catalog.promotions import Promotions
 from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.purges import Purges
 from primer_resources.catalog.queue import Queue
@@ -68,6 +69,7 @@ class Catalog:
         self.reviews = Reviews(self.database, self.deployments, self.jobs)
         self.replays = Replays(self.database, self.ledger, self.jobs, self.reviews, self.parses)
         self.backfills = Backfills(self.database, self.deployments, self.replays, self.jobs, self.ledger, self.sources)
+        self.promotions = Promotions(self.database, self.deployments, self.backfills, self.ledger)
         self.body_policies = BodyPolicies(self.database, self.states, self.ledger, self.reviews, self.parses)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)

@@ -131,7 +131,8 @@ def test_live_jobs_of_a_version_go_before_those_of_its_backfill(bench: BackfillB
     bench.sync("north")
     held = bench.catalog.jobs.claim(PARSE, "v2", BUCKETS, "run", LEASE, 100, with_backfill=False)
     assert [job.doc_id for job in held] == [bench.row("north", "live.md").doc_id]
-    assert not [row for row in bench.catalog.queue.waiting(timedelta(0)) if row.index_version == "v2"], "no sweep is launched for a backfill"
+    launched = [row for row in bench.catalog.queue.waiting(timedelta(0)) if row.index_version == "v2"]
+    assert not launched, "no sweep is launched for a backfill"
     assert sum(row.jobs for row in bench.catalog.queue.waiting_backfill("v2")) == 6, "the copy waits for its content's rows"
 
 
