@@ -161,17 +161,22 @@ class Promotions:
         self._show_live(before, index_version)
         return self._deployments.version(before)
 
-    def rollback(self) -> IndexVersion:
-        """Go back to the version that was live before: it was written to all the time. Returns the one that is left, which is being built
-        again. Raises PrimerError where there is none to go back to."""
+    def rollback(self, to: str | None = None) -> IndexVersion:
+        """Go back to the version that was live before, or to an earlier one that still stands: it was written to all the time. Returns the
+        one that is left, which is being built again. Raises PrimerError where there is none to go back to."""
         with self._db.begin() as connection:
             connection.execute(select(index_versions.c.name).order_by(index_versions.c.name).with_for_update()).all()
             left = connection.execute(LIVE_VERSION).scalar_one()
             retiring = and_(index_versions.c.state == VersionState.RETIRING, index_versions.c.retire_at > self._db.now())
+            if to is not None:
+                retiring = and_(retiring, index_versions.c.name == to)
             newest = select(index_versions.c.name).where(retiring).order_by(index_versions.c.retire_at.desc()).limit(1)
             before = connection.execute(newest).scalar_one_or_none()
             if before is None:
-                raise PrimerError(f"there is no version to go back to: {left} is live, and none that was live before still stands")
+                raise PrimerError(
+                    f"there is no version to go back to{'' if to is None else f' called {to}'}: {left} is live, and none that was live "
+                    "before still stands"
+                )
             self._set(connection, left, VersionState.BUILDING, None)
             self._set(connection, before, VersionState.LIVE, None)
             connection.execute(update(aliases).where(aliases.c.alias == LIVE_ALIAS).values(index_version=before))

@@ -155,7 +155,7 @@ def test_a_change_that_has_waited_too_long_for_the_version_refuses_it(bench: Bac
     bench.sync("north")
     bench.sweep("v1")
     bench.world.pass_time(LAG + timedelta(seconds=5))
-    with pytest.raises(PromotionRefused, match="a change has waited 3.. s for v2"):
+    with pytest.raises(PromotionRefused, match=r"a change has waited 3\d\d s for v2"):
         promote(bench)
     bench.drain()
     promote(bench)
