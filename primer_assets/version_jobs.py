@@ -5,19 +5,21 @@ import dagster as dg
 from primer_assets.partitions import INDEX_VERSION
 from primer_assets.stage_run import plain_errors
 from primer_core.backfills import BackfillReason
+from primer_core.recipe import ChunkerKind
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.settings import Settings
 from primer_resources.version_making import RecipeChange, begin_backfill
 
 
 class BackfillConfig(dg.Config):
-    """What is asked for. What is left out is as the settings have it; no `max_docs_per_s` is no bound."""
+    """What is asked for. What is left out is as the live version has it; no `max_docs_per_s` is no bound."""
 
     target: str
     reason: BackfillReason
-    embedding_model: str | None = None
-    chunk_max_tokens: int | None = None
-    chunk_overlap_percent: int | None = None
+    model: str | None = None
+    chunker: ChunkerKind | None = None
+    max_tokens: int | None = None
+    overlap_percent: int | None = None
     max_docs_per_s: float | None = None
 
 
@@ -26,7 +28,7 @@ def open_and_fill(
     context: dg.OpExecutionContext, config: BackfillConfig, catalog: dg.ResourceParam[Catalog], settings: dg.ResourceParam[Settings]
 ) -> None:
     """Begin a backfill, and give Dagster the version's partition key."""
-    change = RecipeChange(config.embedding_model, config.chunk_max_tokens, config.chunk_overlap_percent)
+    change = RecipeChange(config.model, config.chunker, config.max_tokens, config.overlap_percent)
     with plain_errors():
         begun = begin_backfill(catalog, settings, config.target, BackfillReason(config.reason), change, config.max_docs_per_s)
     context.instance.add_dynamic_partitions(INDEX_VERSION, [config.target])
@@ -39,7 +41,7 @@ def open_and_fill(
 @dg.job(
     name="backfill_start",
     description="Make an index version (or take one that is there) and fill it from what is stored. Config: target, reason (parser, "
-    "chunker or embedding_model), and what is new: embedding_model, chunk_max_tokens, chunk_overlap_percent; max_docs_per_s bounds it.",
+    "chunker or embedding_model), and what is new: model, chunker, max_tokens, overlap_percent; max_docs_per_s bounds it.",
     executor_def=dg.in_process_executor,
 )
 def backfill_start() -> None:

@@ -19,6 +19,7 @@ from primer_core.body_policies import KeepSources, check_retention
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, Lane, SlowTime
 from primer_core.pdf_engines import PdfEngine
+from primer_core.recipe import ChunkerKind
 from primer_core.recognised import DEFAULT_BAR
 from primer_core.source_health import PulseLimits, StallLimits
 
@@ -92,6 +93,11 @@ class Settings(BaseSettings):
     micro_batch_size: Annotated[int, Field(ge=1)] = 64
     micro_batch_wait: Duration = timedelta(milliseconds=200)
 
+    models_folder: Annotated[Path | None, BeforeValidator(_not_empty)] = None
+    """Folder of model folders, where an index version finds a model that is not `embedding_model`; empty is models in the home."""
+
+    chunker: ChunkerKind = ChunkerKind.HYBRID
+    """What cuts documents into passages."""
     chunk_max_tokens: Annotated[int, Field(ge=32)] = 400
     """Of the final embed string; the model's own limit applies where it is less."""
     chunk_overlap_percent: Annotated[int, Field(ge=0, le=50)] = 15
@@ -240,6 +246,11 @@ class Settings(BaseSettings):
     def source_folders(self) -> Path:
         """Where connectors keep a folder a source, such as the mirror of a repository; all in there can be fetched again."""
         return self.home.resolve() / "sources"
+
+    @property
+    def models(self) -> Path:
+        """Where model folders are looked for by name."""
+        return self.models_folder or self.home.resolve() / "models"
 
     @property
     def dagster_home(self) -> Path:

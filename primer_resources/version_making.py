@@ -3,31 +3,33 @@
 What the command line, the HTTP API and the job in Dagster's UI do when a backfill is begun.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from primer_core.backfills import BackfillReason, check_reason
 from primer_core.buckets import bucket_names
 from primer_core.failures import PrimerError
 from primer_core.index_versions import VersionState, check_name
-from primer_core.recipe import Recipe
+from primer_core.recipe import ChunkerKind, Recipe
 from primer_resources.catalog.backfills import Backfill
 from primer_resources.catalog.catalog import Catalog
-from primer_resources.settings import Settings, load_settings
-from primer_resources.toolkit import Toolkit
+from primer_resources.recipes import present_parser, present_recipe, vary
+from primer_resources.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeChange:
-    """What of the settings a new version has in another way; None is as the settings have it."""
+    """What a new version has in another way than the live one; None stays as it is. `model` is the bundled one, a folder's path, or the
+    name of a folder in PRIMER_MODELS_FOLDER."""
 
-    embedding_model: str | None = None
-    chunk_max_tokens: int | None = None
-    chunk_overlap_percent: int | None = None
+    model: str | None = None
+    chunker: ChunkerKind | None = None
+    max_tokens: int | None = None
+    overlap_percent: int | None = None
 
     @property
     def given(self) -> dict[str, Any]:
-        """The settings that are another way."""
+        """What is another way."""
         return {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
 
 
@@ -43,14 +45,13 @@ class BackfillPlan:
     documents: int
 
 
-def make_recipe(settings: Settings, change: RecipeChange) -> Recipe:
-    """The recipe that the settings make with a change. Raises PrimerError for a value that no recipe can have."""
-    given = {**settings.model_dump(exclude_unset=True), **change.given}
-    toolkit = Toolkit(load_settings(**given) if change.given else settings)
-    try:
-        return toolkit.recipe
-    finally:
-        toolkit.close()
+def make_recipe(settings: Settings, live: Recipe, change: RecipeChange, reason: BackfillReason | None = None) -> Recipe:
+    """The live recipe with a change, and with the parser of this process where the reason is the parser; where nothing is given, the recipe
+    that the settings make. Raises PrimerError for what is not here, such as a model."""
+    if not change.given and reason is not BackfillReason.PARSER:
+        return present_recipe(settings)
+    changed = vary(live, settings, **change.given) if change.given else live
+    return replace(changed, parser=present_parser(settings)) if reason is BackfillReason.PARSER else changed
 
 
 def make_version(catalog: Catalog, settings: Settings, name: str, change: RecipeChange) -> None:
@@ -60,7 +61,9 @@ def make_version(catalog: Catalog, settings: Settings, name: str, change: Recipe
     known = {version.name: version for version in catalog.deployments.versions()}
     if name in known:
         raise PrimerError(f"index version {name} is there already ({known[name].state}); give the new one another name")
-    catalog.deployments.add_version(name, make_recipe(settings, change), VersionState.BUILDING, settings.buckets)
+    catalog.deployments.add_version(
+        name, make_recipe(settings, catalog.deployments.live().recipe, change), VersionState.BUILDING, settings.buckets
+    )
 
 
 def plan_backfill(catalog: Catalog, settings: Settings, target: str, reason: BackfillReason, change: RecipeChange) -> BackfillPlan:
@@ -73,7 +76,7 @@ def plan_backfill(catalog: Catalog, settings: Settings, target: str, reason: Bac
             f"index version {target} is there already, and a recipe never changes; leave {', '.join(sorted(change.given))} out, or name "
             "another target"
         )
-    recipe = make_recipe(settings, change) if version is None else version.recipe
+    recipe = make_recipe(settings, live.recipe, change, reason) if version is None else version.recipe
     if version is None or version.state is VersionState.BUILDING:
         same = [each for each in catalog.deployments.open_versions() if each.recipe.digest == recipe.digest and each.name != target]
         if same:

@@ -12,7 +12,7 @@ from primer.cli.syncs import give_back
 from primer.interrupts import run_interruptibly
 from primer.workspace import Workspace, open_workspace
 from primer_core.backfills import BackfillReason, BackfillState
-from primer_core.recipe import recipe_difference
+from primer_core.recipe import ChunkerKind, recipe_difference
 from primer_resources.version_making import RecipeChange, begin_backfill, plan_backfill
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ STOPPED = "interrupted; what is done stays done, `primer backfill run` goes on f
 
 Target = Annotated[str, typer.Option(help="The index version to fill; it is made where it is not there yet.")]
 Reason = Annotated[BackfillReason, typer.Option(help="Which part of the recipe is new.")]
-Model = Annotated[str | None, typer.Option(help="Another embedding model: the bundled one, or the path of a model's folder.")]
+Model = Annotated[str | None, typer.Option(help="Another embedding model: a folder's path, or its name in the models folder.")]
+Chunker = Annotated[ChunkerKind | None, typer.Option(help="Another chunker.")]
 MaxTokens = Annotated[int | None, typer.Option(help="Another limit of a passage, in tokens.")]
 Overlap = Annotated[int | None, typer.Option(help="Another overlap, in percent of the limit.")]
 Id = Annotated[int, typer.Argument(help="As `primer backfill status` lists it.")]
@@ -34,13 +35,14 @@ def plan(
     reason: Reason,
     target: Target,
     model: Model = None,
+    chunker: Chunker = None,
     max_tokens: MaxTokens = None,
     overlap: Overlap = None,
     json: JsonOption = False,
 ) -> None:
     """Say what a backfill would do; changes nothing."""
     with open_workspace() as workspace:
-        made = plan_backfill(workspace.catalog, workspace.settings, target, reason, RecipeChange(model, max_tokens, overlap))
+        made = plan_backfill(workspace.catalog, workspace.settings, target, reason, RecipeChange(model, chunker, max_tokens, overlap))
     if json:
         print_json(
             {
@@ -63,6 +65,7 @@ def start(
     reason: Reason,
     target: Target,
     model: Model = None,
+    chunker: Chunker = None,
     max_tokens: MaxTokens = None,
     overlap: Overlap = None,
     max_docs_per_s: Annotated[float | None, typer.Option(help="Take up no more documents a second.")] = None,
@@ -70,7 +73,7 @@ def start(
 ) -> None:
     """Open an index version for writing and begin to fill it. The sensors do the work, or `primer backfill run`."""
     with open_workspace() as workspace:
-        change = RecipeChange(model, max_tokens, overlap)
+        change = RecipeChange(model, chunker, max_tokens, overlap)
         begun = begin_backfill(workspace.catalog, workspace.settings, target, reason, change, max_docs_per_s)
         workspace.add_partitions()
         shown = _shown(workspace, begun)

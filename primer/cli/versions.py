@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import typer
 
+from primer.cli.backfills import Chunker, MaxTokens, Model, Overlap
 from primer.cli.output import DIFFERENCE_EXIT, JsonOption, out, print_json, print_table
 from primer.workspace import Workspace, open_workspace
 from primer_core.index_versions import CheckResult
@@ -18,15 +19,18 @@ Name = Annotated[str, typer.Argument(help="An index version, as `primer version 
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(help="What it is to be called, as in v2.")],
-    model: Annotated[str | None, typer.Option(help="Another embedding model: the bundled one, or the path of a model's folder.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Another limit of a passage, in tokens.")] = None,
-    overlap: Annotated[int | None, typer.Option(help="Another overlap, in percent of the limit.")] = None,
+    model: Model = None,
+    chunker: Chunker = None,
+    max_tokens: MaxTokens = None,
+    overlap: Overlap = None,
     json: JsonOption = False,
 ) -> None:
-    """Seal the recipe of the settings, with what is given, under a name. Changes are written to it from now on; `primer backfill start`
-    fills it with what is there already."""
+    """Seal the live recipe with what is given (the settings' recipe, where nothing is) under a name.
+
+    Changes are written to it from now on; `primer backfill start` fills it with what is there already.
+    """
     with open_workspace() as workspace:
-        make_version(workspace.catalog, workspace.settings, name, RecipeChange(model, max_tokens, overlap))
+        make_version(workspace.catalog, workspace.settings, name, RecipeChange(model, chunker, max_tokens, overlap))
         workspace.add_partitions()
         made = workspace.catalog.deployments.version(name)
     if json:

@@ -212,7 +212,6 @@ def test_a_mistake_is_one_line_with_the_fix_and_exit_2(home: Path, words: tuple[
     [
         ({"PRIMER_LEASE": "60"}, "PRIMER_LEASE"),
         ({"PRIMER_BUCKETS": "4"}, "PRIMER_BUCKETS = 4"),
-        ({"PRIMER_CHUNK_MAX_TOKENS": "200"}, "max_tokens"),
         ({"PRIMER_EMBEDDING_MODEL": "/no/such/model"}, "/no/such/model"),
         ({"PRIMER_DATABASE_URL": "nonsense"}, "PRIMER_DATABASE_URL"),
     ],
@@ -223,6 +222,12 @@ def test_settings_that_do_not_fit_stop_the_start_with_one_line(home: Path, setti
         assert done.returncode == 2, done.stdout
         assert said in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_another_chunk_limit_leaves_the_index_version_as_it_was_sealed_and_is_told(home: Path) -> None:
+    other = {"PRIMER_CHUNK_MAX_TOKENS": "200"}
+    assert run(home, "init", env=other).returncode == 0
+    assert "chunker max_tokens 400, and the settings make 200" in run(home, "doctor", env=other).stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
