@@ -17,7 +17,7 @@ from primer_core.backfills import BackfillReason, BackfillState, Progress, allow
 from primer_core.failures import DocumentFault, PrimerError, Reason
 from primer_core.index_versions import VersionState
 from primer_core.replay import ReplayVerdict, judge_replay
-from primer_core.stages import CHUNK, EMBED, PARSE, STAGES, WRITE, Stage, State
+from primer_core.stages import CHUNK, EMBED, HELD, PARSE, WAITING, WRITE, Stage, State
 from primer_resources.catalog.contents import lock_contents
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import Deployments, IndexVersion
@@ -159,8 +159,11 @@ class Backfills:
                 values["ended_at"] = now
             row = connection.execute(update(backfills).where(mine).values(**values).returning(*_COLUMNS)).one_or_none()
             if row is not None and state is BackfillState.CANCELLED:
-                waiting = and_(jobs.c.backfill_id == backfill_id, jobs.c.gives_way, in_states(jobs.c.state, [s.entry for s in STAGES]))
+                waiting = and_(jobs.c.backfill_id == backfill_id, jobs.c.gives_way, in_states(jobs.c.state, WAITING))
                 connection.execute(update(jobs).where(waiting).values(state=State.SUPERSEDED, finished_at=now))
+                # If the holder has died, nobody but live work is there to take these up.
+                held = and_(jobs.c.backfill_id == backfill_id, in_states(jobs.c.state, HELD))
+                connection.execute(update(jobs).where(held).values(gives_way=False))
         if row is None:
             raise PrimerError(f"backfill {backfill_id} is {self.find(backfill_id).state}; it is at its end, begin another one")
         return _backfill(row)

@@ -156,6 +156,9 @@ class Jobs:
                 self._insert(connection, change, version, self._db.now())
 
     def _insert(self, connection: Connection, change: NewJob, index_version: str, now: datetime, **other: Any) -> None:
+        # What waits behind a backfill's job that is held must not wait for the backfill, if that job's holder has died.
+        mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == index_version, jobs.c.state.in_(HELD), jobs.c.gives_way)
+        connection.execute(update(jobs).where(mine).values(gives_way=False))
         state = entry_of(change.operation)
         values: dict[str, Any] = {"stage": stage_of(state).name, "state": state, "changed_at": _changed_at(change, now)}
         connection.execute(

@@ -9,7 +9,15 @@ from sqlalchemy import ColumnElement, Select, and_, func, select
 
 from primer_core.stages import STAGES
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.job_order import ACCESS, LIVE, SLOW_PARSE, claimable, is_of_inactive_tenant
+from primer_resources.catalog.job_order import (
+    ACCESS,
+    LIVE,
+    OPEN_VERSIONS,
+    SLOW_PARSE,
+    claimable,
+    is_of_inactive_tenant,
+    is_of_open_version,
+)
 from primer_resources.catalog.schema import jobs, purges_due
 
 
@@ -58,9 +66,12 @@ class Queue:
         """From when the oldest job of live work counts that could be done by now, in whichever version; None where none waits. A slow
         parse waits for its own runs, and the jobs of inactive tenants for nobody."""
         counts = func.coalesce(jobs.c.changed_at, jobs.c.created_at)
-        late = and_(LIVE, ~SLOW_PARSE, ~jobs.c.gives_way, jobs.c.not_before <= self._db.now(), ~is_of_inactive_tenant())
+        late = and_(
+            LIVE, is_of_open_version(), ~SLOW_PARSE, ~jobs.c.gives_way, jobs.c.not_before <= self._db.now(), ~is_of_inactive_tenant()
+        )
         with self._db.read() as connection:
-            oldest: datetime | None = connection.execute(select(func.min(counts, type_=jobs.c.created_at.type)).where(late)).scalar_one()
+            first = select(func.min(counts, type_=jobs.c.created_at.type)).where(late)
+            oldest: datetime | None = connection.execute(first).scalar_one()
         return oldest
 
     def _waiting_jobs(self, which: ColumnElement[bool]) -> list[Waiting]:
@@ -71,7 +82,7 @@ class Queue:
     def _with_purges(self, work: Select[Any], due: datetime) -> list[Waiting]:
         rows = (
             select(purges_due.c.index_version, purges_due.c.bucket, func.count().label("n"))
-            .where(purges_due.c.done_at.is_(None), purges_due.c.at <= due)
+            .where(purges_due.c.done_at.is_(None), purges_due.c.at <= due, purges_due.c.index_version.in_(OPEN_VERSIONS))
             .group_by(purges_due.c.index_version, purges_due.c.bucket)
         )
         with self._db.read() as connection:
@@ -84,7 +95,7 @@ class Queue:
 
     def unfinished(self, source_ids: Collection[str] | None = None, with_backfill: bool = False) -> int:
         """How many jobs of the sources (all when None) are not finished yet, whoever holds them."""
-        statement = select(func.count()).select_from(jobs).where(LIVE)
+        statement = select(func.count()).select_from(jobs).where(LIVE, is_of_open_version())
         if not with_backfill:
             statement = statement.where(~jobs.c.gives_way)
         if source_ids is not None:
@@ -94,7 +105,7 @@ class Queue:
 
     def standing(self, source_ids: Collection[str]) -> dict[str, int]:
         """stage → unfinished jobs of the sources, in the order of the stages."""
-        statement = select(jobs.c.stage, func.count()).where(LIVE, ~jobs.c.gives_way).group_by(jobs.c.stage)
+        statement = select(jobs.c.stage, func.count()).where(LIVE, is_of_open_version(), ~jobs.c.gives_way).group_by(jobs.c.stage)
         statement = statement.where(jobs.c.source_id.in_(list(source_ids)))
         with self._db.read() as connection:
             found = {row[0]: row[1] for row in connection.execute(statement)}

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
 from primer_core.backfills import BackfillReason, BackfillState
 from primer_core.failures import PrimerError
-from primer_core.stages import PARSE
+from primer_core.stages import EMBED, PARSE
 from primer_resources.catalog.schema import documents, jobs
 from primer_resources.catalog.schema_bodies import parsed
 from tests.backfill_bench import BackfillBench
@@ -226,3 +227,56 @@ def test_a_version_that_has_nothing_new_and_one_that_is_live_are_not_filled(benc
     with pytest.raises(PrimerError, match="v1 has this very recipe"):
         bench.open("v2", RECIPE)
     assert [version.name for version in bench.catalog.deployments.versions()] == ["v1"]
+
+
+def test_nothing_of_a_backfill_is_claimed_while_live_work_is_late(bench: BackfillBench) -> None:
+    begin_with(bench)
+    bench.open()
+    bench.feed(bench.begin_backfill())
+    bench.put("north", "late.md", "zeta")
+    bench.sync("north")
+    bench.world.pass_time(bench.settings.backfill_yields_after + timedelta(seconds=1))
+    bench.sweep("v2")
+    assert bench.found("everyone", version="v2") == {("north/late.md", "zeta")}, "what is live goes on"
+    bench.sweep("v1")
+    bench.sweep("v2")
+    assert bench.found("everyone", version="v2") == bench.found("everyone")
+
+
+def test_a_change_does_not_wait_for_a_backfill_whose_run_has_died(bench: BackfillBench) -> None:
+    begin_with(bench)
+    bench.open()
+    backfill = bench.begin_backfill()
+    bench.feed(backfill)
+    assert bench.catalog.jobs.claim(EMBED, "v2", BUCKETS, "dead-run", LEASE, 100)
+    bench.catalog.backfills.steer(backfill.backfill_id, BackfillState.PAUSED)
+    bench.put("north", "3.md", "gamma")
+    bench.sync("north")
+    bench.world.pass_time(LEASE + timedelta(seconds=1))
+    for _ in range(2):
+        bench.sweep("v2")
+    assert bench.found("everyone", version="v2") == {("north/3.md", "gamma")}
+    assert bench.catalog.queue.unfinished(["north"]) == 1, "the live version's own job"
+    bench.catalog.backfills.steer(backfill.backfill_id, BackfillState.CANCELLED)
+    for _ in range(2):
+        bench.sweep("v1")
+        bench.sweep("v2")
+    assert bench.catalog.queue.unfinished(with_backfill=True) == 0
+
+
+def test_a_version_is_opened_between_two_changes_and_never_in_the_middle_of_one(bench: BackfillBench) -> None:
+    """Of a change that was written to the old versions only, the snapshot knows; whoever comes later writes to the new one, too."""
+    catalog, opened = bench.catalog, Event()
+
+    def open_version() -> None:
+        bench.open()
+        opened.set()
+
+    with catalog.database.begin() as connection:
+        assert catalog.deployments.written_to(connection) == ["v1"]
+        opening = Thread(target=open_version)
+        opening.start()
+        assert not opened.wait(0.3)
+    opening.join()
+    with catalog.database.begin() as connection:
+        assert catalog.deployments.written_to(connection) == ["v1", "v2"]
