@@ -9,7 +9,23 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import access, api, deletes, documents, events, operations, plans, proofs, replays, reviews, sources, store, syncs, tenants
+from primer.cli import (
+    access,
+    api,
+    deletes,
+    documents,
+    evals,
+    events,
+    operations,
+    plans,
+    proofs,
+    replays,
+    reviews,
+    sources,
+    store,
+    syncs,
+    tenants,
+)
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -25,6 +41,7 @@ app.command()(syncs.sync)
 app.command()(documents.status)
 app.command()(documents.show)
 app.command()(documents.search)
+app.command("eval")(evals.evaluation)
 app.add_typer(access.app, name="acl")
 app.add_typer(deletes.app, name="deletes")
 app.command()(proofs.prove)
