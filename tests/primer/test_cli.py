@@ -366,3 +366,23 @@ def test_a_wiki_is_added_with_its_settings_read_by_its_feed_and_changed(home: Pa
     assert read(home, "source", "remove", "team-wiki")["deleted"] == 1
     assert not (home / "sources" / "team-wiki").exists()
     assert b"pelican-token" not in b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
+
+
+def test_the_golden_set_of_the_samples_is_asked_and_its_misses_are_explained(home: Path) -> None:
+    golden = {"PRIMER_GOLDEN": str(PROJECT / "golden")}
+    done = run(home, "eval", "--against", "v1", "--json", env=golden)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert set(report) == {"index_version", "k", "figures", "outcomes", "misses", "without_value", "causes", "notices", "comparison"}
+    assert {row["format"] for row in report["figures"]} >= {"all", "docx", "eml", "html", "pdf", "pptx", "txt", "wiki", "xlsx"}
+    assert len(report["outcomes"]) == report["figures"][-1]["questions"]
+    assert report["figures"][-1]["recall_at_k"] >= 0.7
+    # All is indexed, so nothing but the order of the passages may cost an answer.
+    assert set(report["causes"]) <= {"ranking", "model"}
+    assert report["comparison"]["passes"]
+    shown = run(home, "eval", "-k", "1", "--misses", "1", env=golden)
+    assert shown.returncode == 0
+    assert "recall@1" in shown.stdout
+    assert "more misses; --misses shows more of them" in shown.stdout
+    assert "there is no golden set" in run(home, "eval").stderr
+    assert "index version 'v9' is unknown" in run(home, "eval", "--index", "v9", env=golden).stderr

@@ -63,7 +63,7 @@ def test_runs_that_the_sensors_launch_make_no_checks(repository: dg.RepositoryDe
     graph = repository.asset_graph
     assert {key.name for key in graph.asset_check_keys} == {
         *("sources_in_step", "changes_in_time", "coherent"),
-        *("indexes_agree", "documents_agree", "rows_indexed", "index_size"),
+        *("indexes_agree", "documents_agree", "rows_indexed", "index_size", "golden_recall", "canaries"),
     }
     jobs = [job for job in repository.get_all_jobs() if "sensor" in job.name]
     assert len(jobs) >= 4

@@ -1,6 +1,8 @@
 """A second index version through Dagster itself, with real tools: built beside live edits, judged, swapped, gone back from, and dropped."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from primer_core.backfills import BackfillReason, BackfillState
 from primer_core.index_versions import VersionState
 from primer_resources.catalog.backfills import Backfill
 from primer_resources.catalog.schema import chunks, index_versions, jobs
-from primer_resources.reader import Reader
+from primer_resources.reader import Reader, SearchResult
 from primer_resources.version_making import RecipeChange, begin_backfill
 from tests.deployment import Deployment, workspace
 
@@ -49,11 +51,14 @@ class Versions(Deployment):
         found = build_defs(self.overrides()).resolve_job_def(job)
         return found.execute_in_process(instance=self.workspace.instance, partition_key=partition, raise_on_error=False)
 
-    def finds(self, query: str, version: str) -> list[str]:
+    def hits(self, query: str, version: str) -> list[SearchResult]:
         made = self.workspace
         which = made.catalog.deployments.version(version)
         reader = Reader(made.catalog, made.store, which, made.toolkit.of(which))
-        return [result.path for result in reader.search(query, made.settings.tenant, (self.name,), 10)]
+        return reader.search(query, made.settings.tenant, (self.name,), 10)
+
+    def finds(self, query: str, version: str) -> list[str]:
+        return [result.path for result in self.hits(query, version)]
 
     def passages(self, version: str) -> set[tuple[str, str]]:
         """(doc_id, hash of the words) of the passages that count."""
@@ -139,3 +144,34 @@ def test_another_chunker_setting_gives_what_an_index_built_fresh_has(deployment:
         fresh = Versions(other, deployment.folder, "docs")
         fresh.sync()
         assert fresh.passages("v1") == deployment.passages("v2") != deployment.passages("v1")
+
+
+def test_a_version_that_lost_passages_or_shows_what_is_restricted_is_refused_by_name(deployment: Versions) -> None:
+    made = deployment.workspace
+    golden = made.settings.home / "golden"
+    golden.mkdir()
+    question = {"id": "q-1", "question": "How much leave do parents get?", "path": "docs/leave.md", "format": "wiki"}
+    (golden / "questions.jsonl").write_text(json.dumps({**question, "answer_substring": "sixteen weeks of paid leave"}))
+    canary = {"path": "docs/radio.md", "text": "outdoor gateway antennas", "found_by": ["docs"], "hidden_from": ["public"]}
+    (golden / "canaries.jsonl").write_text(json.dumps(canary))
+    deployment.fill(deployment.begin("v2", BackfillReason.CHUNKER, max_tokens=64))
+    version = made.catalog.deployments.version("v2")
+    tools = made.toolkit.of(version)
+    (lost,) = [hit for hit in deployment.hits("paid leave", "v2") if "sixteen" in hit.text]
+    rows = [row for row in tools.vectors.row_ids() if row.startswith(lost.chunk_id)]
+    tools.vectors.delete(rows)
+    for bucket in ("00", "01"):
+        tools.keywords.delete(bucket, rows)
+    tools.keywords.close()
+    found = made.catalog.sources.get("docs")
+    made.catalog.sources.change(replace(found, settings={**found.settings, "groups": ["docs", "public"]}))
+    deployment.sync()
+
+    refused = deployment.launch("promote", "v2")
+    assert not refused.success
+    assert deployment.live == "v1"
+    failed = {result.name: result.words for result in made.catalog.promotions.results("v2") if not result.passed}
+    assert failed.keys() == {"indexes_agree", "golden_recall", "canaries"}
+    assert "wiki: recall 0.000 against 1.000" in failed["golden_recall"]
+    assert "lost q-1" in failed["golden_recall"]
+    assert "public must not find it and does" in failed["canaries"]
