@@ -150,13 +150,13 @@ class Promotions:
         self._deployments.version(index_version)
         now = self._db.now()
         with self._db.begin() as connection:
-            rows = {row.name: row for row in connection.execute(select(index_versions).order_by(index_versions.c.name).with_for_update())}
+            self._lock(connection)
             why_not = refusals(self._standing(connection, index_version), required, lag, now)
             if why_not:
                 raise PromotionRefused(f"index version {index_version} does not become the live one: {'; '.join(why_not)}")
             before = connection.execute(LIVE_VERSION).scalar_one()
             self._set(connection, before, VersionState.RETIRING, now + retire_after)
-            self._set(connection, rows[index_version].name, VersionState.LIVE, None)
+            self._set(connection, index_version, VersionState.LIVE, None)
             connection.execute(update(aliases).where(aliases.c.alias == LIVE_ALIAS).values(index_version=index_version))
         self._show_live(before, index_version)
         return self._deployments.version(before)
@@ -165,7 +165,7 @@ class Promotions:
         """Go back to the version that was live before, or to an earlier one that still stands: it was written to all the time. Returns the
         one that is left, which is being built again. Raises PrimerError where there is none to go back to."""
         with self._db.begin() as connection:
-            connection.execute(select(index_versions.c.name).order_by(index_versions.c.name).with_for_update()).all()
+            self._lock(connection)
             left = connection.execute(LIVE_VERSION).scalar_one()
             retiring = and_(index_versions.c.state == VersionState.RETIRING, index_versions.c.retire_at > self._db.now())
             if to is not None:
@@ -190,7 +190,7 @@ class Promotions:
         """
         self._deployments.version(index_version)
         with self._db.begin() as connection:
-            connection.execute(select(index_versions.c.name).where(index_versions.c.name == index_version).with_for_update()).one()
+            self._lock(connection)
             if connection.execute(LIVE_VERSION).scalar_one_or_none() == index_version:
                 raise PrimerError(f"index version {index_version} is the live one; promote another, or roll back, before it is retired")
             open_ = and_(index_versions.c.name == index_version, index_versions.c.state != VersionState.RETIRED)
@@ -234,6 +234,11 @@ class Promotions:
             connection.execute(delete(backfill_buckets).where(backfill_buckets.c.backfill_id.in_(ids)))
             connection.execute(delete(backfills).where(backfills.c.index_version == index_version))
             connection.execute(delete(lanes).where(lanes.c.index_version == index_version))
+
+    @staticmethod
+    def _lock(connection: Connection) -> None:
+        """Two swaps come one after the other. Rows that refer to a version are written meanwhile: their keys stay."""
+        connection.execute(select(index_versions.c.name).order_by(index_versions.c.name).with_for_update(key_share=True)).all()
 
     @staticmethod
     def _set(connection: Connection, name: str, state: VersionState, retire_at: object) -> None:
