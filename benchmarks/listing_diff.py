@@ -24,12 +24,12 @@ from sqlalchemy import insert
 from primer_assets.source_feed import FeedSync
 from primer_core import ids
 from primer_core.drives import DriveSpec
+from primer_core.index_versions import VersionState
 from primer_core.lanes import FastLane
 from primer_core.recipe import ChunkerSpec, EmbeddingSpec, ParserSpec, Recipe
 from primer_core.stored_states import DriveKind
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import documents
 from primer_resources.catalog.sources import Source
 from primer_resources.clock import SystemClock

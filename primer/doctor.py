@@ -11,6 +11,7 @@ from pathlib import Path
 from primer.workspace import Workspace
 from primer_core.failures import PrimerError
 from primer_core.freshness import Severity as Late
+from primer_core.recipe import recipe_difference
 from primer_core.stored_states import DriveKind
 from primer_resources.connectors.drive import DriveSettings
 from primer_resources.connectors.registry import kind_of
@@ -54,6 +55,7 @@ def diagnose() -> list[Check]:
         _catalog,
         _tenants,
         _model,
+        _recipe,
         _cache,
         _ocr,
         _instance,
@@ -132,6 +134,16 @@ def _model(workspace: Workspace) -> Iterator[Check]:
     tools = workspace.toolkit.of(workspace.catalog.deployments.live())
     shape = tools.embedder.embed_query("Does the model answer?").shape
     yield Check("model", Severity.OK, f"{tools.embedder.spec.version} answers with {shape[0]} dimensions")
+
+
+def _recipe(workspace: Workspace) -> Iterator[Check]:
+    live, wanted = workspace.catalog.deployments.live(), workspace.toolkit.recipe
+    if live.recipe == wanted:
+        yield Check("recipe", Severity.OK, f"index version {live.name} is what the settings make")
+        return
+    difference = recipe_difference(live.recipe, wanted, "the settings make")
+    remedy = "an index version keeps what it was made with: set it back, or make a new index version"
+    yield Check("recipe", Severity.WARNING, f"index version {live.name} was made with {difference}", remedy)
 
 
 def _cache(workspace: Workspace) -> Iterator[Check]:

@@ -10,10 +10,11 @@ from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
 from primer.definitions import build_defs
 from primer_assets.access_rows import access_rows
 from primer_assets.purged_documents import purged_documents
+from primer_assets.run_tags import ACCESS_TAG, BACKFILL_TAG, SLOW_SWEEP_TAG, SWEEP_TAG
 from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_core.failures import PrimerError
 from primer_sensors.index_sweep_sensor import GRID_ASSETS
-from primer_sensors.runs import ACCESS_TAG, PURGE_TAG, SLOW_SWEEP_TAG, SOURCE_TAG, SWEEP_TAG, sweep_tags
+from primer_sensors.runs import PURGE_TAG, SOURCE_TAG, sweep_tags
 from primer_sensors.sweeps import Sweep
 
 _QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -34,6 +35,11 @@ class Materialiser:
     def sweep(self, sweep: Sweep) -> None:
         """One sweep of a range of buckets. Raises PrimerError with the failed step's own words."""
         self._run([key for asset in GRID_ASSETS for key in asset.keys], sweep_tags(SWEEP_TAG, sweep), None)
+
+    def backfill(self, sweep: Sweep) -> None:
+        """One run that fills a range of buckets of an index version. Raises PrimerError with the failed step's own words."""
+        keys = [key for asset in (*GRID_ASSETS, slow_parsed_elements) for key in asset.keys]
+        self._run(keys, sweep_tags(BACKFILL_TAG, sweep), None)
 
     def slow_parse(self, sweep: Sweep) -> None:
         """One run of the slow lane over a range of buckets. Raises PrimerError with the failed step's own words."""

@@ -92,7 +92,7 @@ class Syncing:
 
     def _parse_slow(self, source_ids: Sequence[str]) -> bool:
         """One run of the slow lane, once the sweeps can do no more. Returns False where nothing of the sources waits there."""
-        sweeps = _ranges(self.catalog.queue.waiting_slow(source_ids))
+        sweeps = ranges(self.catalog.queue.waiting_slow(source_ids))
         for sweep in sweeps[:1]:
             self.materialiser.slow_parse(sweep)
         return bool(sweeps)
@@ -111,7 +111,7 @@ class Syncing:
     def _waiting_sweeps(self, purges: bool) -> list[Sweep]:
         """One range an index version over all that waits, the access lane too; purges alone are worth one sweep and no more."""
         waiting = self.catalog.queue.waiting(self.settings.purge_grace)
-        return _ranges([*(row for row in waiting if row.jobs or (purges and row.purges)), *self.catalog.queue.waiting_access()])
+        return ranges([*(row for row in waiting if row.jobs or (purges and row.purges)), *self.catalog.queue.waiting_access()])
 
     def _result(self, source_id: str, listing: dict[str, Any], since: datetime, seconds: float) -> SyncResult:
         figures = self.catalog.lookup.figures(source_id, since)
@@ -125,7 +125,7 @@ class Syncing:
         return SyncResult(source_id, counts, seconds, tuple(notes), listing.get("error"))
 
 
-def _ranges(waiting: Iterable[Waiting]) -> list[Sweep]:
+def ranges(waiting: Iterable[Waiting]) -> list[Sweep]:
     """One range an index version, over all its buckets where something waits."""
     buckets: dict[str, list[str]] = defaultdict(list)
     for row in waiting:

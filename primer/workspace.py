@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from primer.tenant_admin import settle_tenant
 from primer_core.failures import PrimerError
+from primer_core.index_versions import VersionState
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.clock import SystemClock
 from primer_resources.directory.base import Directory
 from primer_resources.directory.file import FileDirectory

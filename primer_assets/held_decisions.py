@@ -58,14 +58,13 @@ def approve(catalog: Catalog, source_id: str, person: str, owner: str, lease: ti
                     f"is no longer that set; nothing was deleted. `primer sync {source_id}` lists it anew"
                 )
             catalog.held_deletes.decide(held, HeldState.APPROVED, person, (HeldState.HELD, HeldState.REJECTED))
-        versions = [version.name for version in catalog.deployments.open_versions()]
         deleted, after = 0, ""
         while page := catalog.documents.living_page(source_id, after, LISTED_A_BATCH, if_missing=True):
             after = page[-1].doc_id
             gone = [document for document in page if document.missing_scan is not None and document.missing_scan <= held.scan]
             with catalog.database.begin() as connection:
                 catalog.sources.check(connection, source_id, epoch)
-                deleted += delete_documents(catalog, connection, source, gone, versions, if_missing=True)
+                deleted += delete_documents(catalog, connection, source, gone, if_missing=True)
             catalog.sources.renew(owner, lease)
         with catalog.database.begin() as connection:
             catalog.sources.check(connection, source_id, epoch)

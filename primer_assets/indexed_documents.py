@@ -56,6 +56,8 @@ def indexed_documents(
             upkeep = {
                 name: str(index.upkeep(catalog.now())) for name, index in (("vectors", run.tools.vectors), ("cache", run.tools.cache))
             }
+            for backfill in catalog.backfills.running():
+                catalog.backfills.finish(backfill.backfill_id)
             catalog.holders.forget()
             catalog.jobs.prune(catalog.now() - HISTORY, limit=10_000)
             catalog.events.prune(catalog.now() - EVENT_HISTORY, limit=10_000)

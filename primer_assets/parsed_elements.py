@@ -31,5 +31,14 @@ def parsed_elements(
     """Drain `pending_parse` of the fast lane."""
     with plain_errors():
         run = StageRun.of(context, catalog, store, settings, toolkit)
+        taken_up = _take_up(run)
         tally = parse_waiting(run, LaneWork(Lane.FAST, run.tools.parser))
-        return dg.MaterializeResult(metadata=tally.metadata(*PARSE_FIGURES, "left_to_slow_lane"))
+        more = {} if taken_up is None else {"taken_up_by_backfill": dg.MetadataValue.int(taken_up)}
+        return dg.MaterializeResult(metadata={**tally.metadata(*PARSE_FIGURES, "left_to_slow_lane"), **more})
+
+
+def _take_up(run: StageRun) -> int | None:
+    """Give the run's buckets of a version that is being filled their next documents, as many as the run may do. Returns how many; None
+    where no backfill is under way, or not in this run."""
+    backfill = run.backfill if run.takes_backfill else None
+    return None if backfill is None else run.catalog.backfills.feed(backfill, run.buckets, run.settings.run_documents)

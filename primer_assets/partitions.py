@@ -12,6 +12,8 @@ from primer_resources.settings import load_settings
 # `backfill_policy` has been marked as beta since 1.4 and is what range runs rest on; its warning would stand in every log six times.
 warnings.filterwarnings("ignore", message="Parameter `backfill_policy`", category=dg.BetaWarning)
 
+warnings.filterwarnings("ignore", message="Class `MultiToSingle", category=dg.BetaWarning)
+
 BUCKET, INDEX_VERSION, SOURCE = "bucket", "index_version", "source"
 
 SOURCES = dg.DynamicPartitionsDefinition(name=SOURCE)
@@ -19,6 +21,8 @@ VERSIONS = dg.DynamicPartitionsDefinition(name=INDEX_VERSION)
 GRID = dg.MultiPartitionsDefinition(
     {BUCKET: dg.StaticPartitionsDefinition(list(bucket_names(load_settings().buckets))), INDEX_VERSION: VERSIONS}
 )
+BY_VERSION = dg.MultiToSingleDimensionPartitionMapping(INDEX_VERSION)
+"""A version is made of all of its buckets."""
 
 
 def grid_key(bucket: str, index_version: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from primer_assets.plan_making import Planner, read_source, recipe_digest
+from primer_assets.plan_making import Planner, read_source
 from primer_assets.plan_reading import PlannedReading, RememberedReading
 from primer_assets.source_events import EventSync
 from primer_assets.source_reading import Reading
@@ -30,7 +30,7 @@ def check_fits(catalog: Catalog, plan: SyncPlan) -> Source:
         raise PlanRefused(f"the plan has format {plan.format}, and this Primer reads {PLAN_FORMAT}; make it anew with `primer plan`")
     if plan.deployment != catalog.deployments.identity():
         raise PlanRefused(f"the plan of source {plan.source} was made in another deployment; make it anew with `primer plan {plan.source}`")
-    recipes = {version.name: recipe_digest(version.recipe) for version in catalog.deployments.open_versions()}
+    recipes = {version.name: version.recipe.digest for version in catalog.deployments.open_versions()}
     if dict(plan.recipes) != recipes:
         names = ", ".join(sorted(name for name in {*recipes, *plan.recipes} if recipes.get(name) != plan.recipes.get(name)))
         raise PlanRefused(f"the plan of source {plan.source} was made for other recipes (index versions {names}); make it anew")

@@ -1,7 +1,5 @@
 """A dry run of a sync: the same steps over a catalog that only reads, written down as a plan."""
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -15,7 +13,6 @@ from primer_assets.source_turn import listing_due
 from primer_core.delete_guard import DeleteDecision
 from primer_core.failures import PrimerError
 from primer_core.plan_estimate import ToIndex, estimate
-from primer_core.recipe import Recipe
 from primer_core.sync_plan import PLAN_FORMAT, Estimate, PlannedAcl, PlannedStep, PlanOperation, SyncPlan
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.documents import KnownDocument, Placement, VersionFacts
@@ -72,7 +69,7 @@ class Planner:
         Raises CursorExpired where the feed cannot tell.
         """
         versions = self.catalog.deployments.open_versions()
-        names, settings = [version.name for version in versions], self.settings
+        settings = self.settings
         with closing(DryCatalog(self.catalog)) as dry:
             sync = _PlanningSync(
                 dry,
@@ -82,7 +79,6 @@ class Planner:
                 source,
                 source.scan + 1,
                 0,
-                names,
                 settings.buckets,
                 True,
                 settings.fast_lane,
@@ -95,7 +91,7 @@ class Planner:
             format=PLAN_FORMAT,
             deployment=self.catalog.deployments.identity(),
             source=source.source_id,
-            recipes={version.name: recipe_digest(version.recipe) for version in versions},
+            recipes={version.name: version.recipe.digest for version in versions},
             made_at=self.catalog.now().isoformat(timespec="seconds"),
             why_listed=why_listed,
             cursor=source.cursor,
@@ -156,11 +152,6 @@ def read_source(sync: FeedSync, why_listed: str | None) -> DeleteDecision | None
         raise PrimerError(f"source {sync.source.source_id} has no cursor of a feed any more; make the plan anew")
     sync.follow(sync.source.cursor)
     return None
-
-
-def recipe_digest(recipe: Recipe) -> str:
-    """A short name for exactly this recipe."""
-    return hashlib.sha256(json.dumps(recipe.to_json(), sort_keys=True).encode()).hexdigest()[:32]
 
 
 def _version_step(operation: PlanOperation, doc_id: str, place: Placement, version: VersionFacts) -> PlannedStep:

@@ -18,13 +18,13 @@ def delete_documents(
     connection: Connection,
     source: Source,
     gone: Sequence[KnownDocument],
-    versions: Sequence[str],
     if_missing: bool = False,
 ) -> int:
     """Tombstone documents and make the jobs that take their rows out of the indexes, or over to a copy. Returns how many went.
 
     With `if_missing` only those go whose delete is still held.
     """
+    versions = catalog.deployments.written_to(connection)
     doc_ids = [document.doc_id for document in gone]
     locked = catalog.copies.lock(connection, (source.tenant_id, source.library), doc_ids, doc_ids)
     went = tombstone_documents(catalog, connection, source, gone, versions, if_missing=if_missing)

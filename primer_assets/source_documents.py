@@ -51,7 +51,6 @@ def source_documents(
             context.log.info(f"source {source.source_id} is being synced by another run; nothing to do")
             return dg.MaterializeResult(metadata={"taken_by_another_run": True})
         scan, epoch = taken
-        versions = [version.name for version in catalog.deployments.open_versions()]
         by_sensor = "dagster/sensor_name" in context.run.tags
         waited = source.held_at is None or catalog.now() >= source.held_at + settings.held_delete_wait
         confirms_held = waited or not by_sensor
@@ -67,7 +66,6 @@ def source_documents(
                         source,
                         scan,
                         epoch,
-                        versions,
                         settings.buckets,
                         confirms_held,
                         settings.fast_lane,

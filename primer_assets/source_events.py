@@ -104,8 +104,9 @@ class EventSync(FeedSync):
         acls = [event for path in by_path if path in known for event in by_path[path] if event.op is Operation.ACL]
         if acls:
             with self.catalog.database.begin() as connection:
+                versions = self.catalog.deployments.written_to(connection)
                 self.catalog.sources.check(connection, self.source.source_id, self.epoch)
-                self.catalog.inbox.tell(connection, self.source, acls, self.versions)
+                self.catalog.inbox.tell(connection, self.source, acls, versions)
 
     def _tombstones(self, paths: Sequence[str]) -> dict[str, KnownDocument]:
         """path → the document that was deleted there."""

@@ -59,7 +59,6 @@ class SourceSync:
     source: Source
     scan: int
     epoch: int
-    versions: Sequence[str]
     buckets: int
     confirms_held: bool
     fast: FastLane
@@ -75,6 +74,8 @@ class SourceSync:
     hiding: set[str] = field(default_factory=set)
     open_reading: Callable[..., Reading] = Reading
     run_id: str = ""
+    versions: Sequence[str] = ()
+    """The index versions that the transaction under way writes to."""
 
     def run(self) -> DeleteDecision:
         """List, settle, delete. Returns what was decided on the documents that the listing no longer showed.
@@ -366,7 +367,7 @@ class SourceSync:
             gone = list(self.catalog.documents.by_id(page).values())
             with self.catalog.database.begin() as connection:
                 self.catalog.sources.check(connection, self.source.source_id, self.epoch)
-                self.report.deleted += delete_documents(self.catalog, connection, self.source, gone, self.versions)
+                self.report.deleted += delete_documents(self.catalog, connection, self.source, gone)
 
     def _hold(self, missing: MissingIds, digest: str, reasons: Sequence[str]) -> None:
         """Mark what is missing, so that a person can let exactly this set through, and remember it."""
@@ -398,6 +399,7 @@ class SourceSync:
         `changing` are the documents whose content or permissions may change, `reads` what they and new ones are now. Returns the
         contents whose copies are to be settled at the end.
         """
+        self.versions = self.catalog.deployments.written_to(connection)
         self.catalog.sources.check(connection, self.source.source_id, self.epoch)
         place = (self.source.tenant_id, self.source.library)
         hashes = {read.fetched.content_hash for read in reads if read.fetched is not None}

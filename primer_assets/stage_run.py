@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from primer_assets.partitions import grid_scope
+from primer_assets.run_tags import LIVE_TAGS
 from primer_core.chunks import Chunk
 from primer_core.failures import PrimerError, SystemFault
+from primer_core.index_versions import VersionState
 from primer_core.lanes import Lane
 from primer_core.reviews import output_version
 from primer_core.stages import Stage
+from primer_resources.catalog.backfills import Backfill
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.deployments import IndexVersion
 from primer_resources.catalog.jobs import Job
@@ -62,14 +65,20 @@ class StageRun:
     tools: Tools
     buckets: Sequence[str]
     owner: str
+    takes_backfill: bool = True
     _sources: dict[str, Source] = field(default_factory=dict)
 
     @staticmethod
     def of(context: dg.AssetExecutionContext, catalog: Catalog, store: DocumentStore, settings: Settings, toolkit: Toolkit) -> "StageRun":
-        """The step's scope. Raises PrimerError for an index version that the catalog does not know."""
+        """The step's scope. Raises PrimerError for an index version that the catalog does not know, or that is retired."""
         name, buckets = grid_scope(context.partition_keys)
         version = catalog.deployments.version(name)
-        return StageRun(catalog, store, settings, version, toolkit.of(version), buckets, context.run.run_id)
+        if version.state is VersionState.RETIRED:
+            raise PrimerError(f"index version {name} is retired: its rows are gone and nothing is written to it; choose an open one")
+        takes_backfill = LIVE_TAGS.isdisjoint(context.run.tags)
+        if takes_backfill and version.state is VersionState.BUILDING:
+            settings = settings.for_backfill
+        return StageRun(catalog, store, settings, version, toolkit.of(version), buckets, context.run.run_id, takes_backfill)
 
     def source_of(self, source_id: str) -> Source:
         """The source of a job, removed or not: its tenant and library stand on every row."""
@@ -122,9 +131,18 @@ class StageRun:
             yield batch
 
     def claim(self, stage: Stage, buckets: Sequence[str], lane: Lane | None, limit: int | None = None) -> list[Job]:
-        """One batch of claimed jobs, of a lane or of all; `limit` is the setting's when None."""
+        """One batch of claimed jobs, of a lane or of all; `limit` is the setting's when None. Before each batch it is asked anew whether a
+        backfill's jobs may be among them."""
         size = limit or self.settings.claim_batch
-        return self.catalog.jobs.claim(stage, self.version.name, buckets, self.owner, self.settings.lease, size, lane)
+        with_backfill = self.takes_backfill and self.backfill is not None
+        return self.catalog.jobs.claim(stage, self.version.name, buckets, self.owner, self.settings.lease, size, lane, with_backfill)
+
+    @property
+    def backfill(self) -> Backfill | None:
+        """The backfill that the run may work on now: none is under way, it is paused, or live work is late and goes first."""
+        running = [each for each in self.catalog.backfills.running() if each.index_version == self.version.name]
+        is_late = running and self.catalog.backfills.yields(self.settings.backfill_yields_after, self.catalog.queue.oldest_live())
+        return None if is_late or not running else running[0]
 
     @contextmanager
     def working(self) -> Iterator[None]:

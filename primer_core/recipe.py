@@ -1,7 +1,19 @@
 """Recipes: what an index version is made with. A version string names everything that shapes the output."""
 
+import hashlib
+import json
+import re
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from typing import Any
+
+_TOKENIZER = re.compile(r"(?:^|;)tokenizer=(.+?)@[0-9a-f]+(?:;|$)")
+
+
+class ChunkerKind(StrEnum):
+    """HYBRID is Docling's HybridChunker, refined."""
+
+    HYBRID = "hybrid"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +33,12 @@ class ChunkerSpec:
     library: str
     max_tokens: int
     overlap_percent: int
+
+    @property
+    def tokenizer(self) -> str:
+        """The model whose tokenizer measures the passages; "" where the spec names none."""
+        found = _TOKENIZER.search(self.library)
+        return found[1] if found else ""
 
     @property
     def version(self) -> str:
@@ -57,6 +75,11 @@ class Recipe:
     chunker: ChunkerSpec
     embedding: EmbeddingSpec
 
+    @property
+    def digest(self) -> str:
+        """A short name for exactly this recipe."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()[:32]
+
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain JSON, for the catalog."""
         return asdict(self)
@@ -67,12 +90,14 @@ class Recipe:
         return Recipe(ParserSpec(**data["parser"]), ChunkerSpec(**data["chunker"]), EmbeddingSpec(**data["embedding"]))
 
 
-def recipe_difference(sealed: Recipe, present: Recipe) -> str:
-    """What differs between a sealed recipe and the present one, in words; the parts and fields that are equal are left out."""
+def recipe_difference(sealed: Recipe, present: Recipe, here: str = "here it is") -> str:
+    """What differs between a sealed recipe and the present one, in words; the parts and fields that are equal are left out.
+
+    `here` says where the present one comes from."""
     differences = []
     then, now = sealed.to_json(), present.to_json()
     for part in then:
         for name, value in then[part].items():
             if now[part][name] != value:
-                differences.append(f"{part} {name} {value!r}, and here it is {now[part][name]!r}")
+                differences.append(f"{part} {name} {value!r}, and {here} {now[part][name]!r}")
     return "; ".join(differences) or "the same recipe"

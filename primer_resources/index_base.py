@@ -48,6 +48,15 @@ class Hit:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class IndexFigures:
+    """Rows, the bytes of data and index files, and the rows that stand outside an index which the table has."""
+
+    rows: int
+    bytes: int
+    unindexed_rows: int
+
+
 class VectorIndex(Protocol):
     """The vector index of one index version. One writer a lane; `write` and `delete` are one commit each."""
 
@@ -69,6 +78,14 @@ class VectorIndex(Protocol):
 
     def row_ids(self) -> Iterator[str]:
         """All row ids, streamed, unordered."""
+        ...
+
+    def figures(self, now: datetime) -> IndexFigures:
+        """How large it is now."""
+        ...
+
+    def drop(self) -> None:
+        """Remove the whole index, files and all; one that is not there is passed over."""
         ...
 
     def upkeep(self, now: datetime) -> UpkeepResult:
@@ -97,6 +114,14 @@ class KeywordIndex(Protocol):
 
     def row_ids(self, buckets: Iterable[str] | None = None) -> Iterator[str]:
         """All row ids of the given buckets' shards (all shards when None), streamed, unordered."""
+        ...
+
+    def size(self) -> int:
+        """Bytes of all shards."""
+        ...
+
+    def drop(self) -> None:
+        """Remove the whole index, files and all; one that is not there is passed over."""
         ...
 
     def close(self) -> None:

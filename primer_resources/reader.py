@@ -45,7 +45,7 @@ class Reader:
     def __init__(self, catalog: Catalog, store: DocumentStore, version: IndexVersion, tools: Tools) -> None:
         self._catalog = catalog
         self._stores = store
-        self._version = version
+        self.version = version
         self._tools = tools
 
     def search(self, query: str, tenant_id: str, groups: Collection[str], k: int) -> list[SearchResult]:
@@ -73,7 +73,7 @@ class Reader:
             by_vector = self._tools.vectors.search(vector, scope, limit)
             by_keyword = self._tools.keywords.search(query, scope, limit)
             every = (*by_vector, *by_keyword)
-            gate = self._catalog.gate.look(self._version.name, {h.doc_id for h in every}, {h.row_id for h in every}, groups, started_at)
+            gate = self._catalog.gate.look(self.version.name, {h.doc_id for h in every}, {h.row_id for h in every}, groups, started_at)
             shown = {h.row_id: gate.shown_as(h.doc_id, h.row_id, h.added_gen, started_at) for h in every}
             rankings = [[h.row_id for h in hits if shown[h.row_id] is not None] for hits in (by_vector, by_keyword)]
             ranked = reciprocal_rank_fusion(rankings)
@@ -119,7 +119,7 @@ class Reader:
         self, doc_id: str, chunk_ids: Collection[str], outputs: Sequence[tuple[str, str]], store: TenantStore
     ) -> dict[str, Chunk]:
         """chunk_id → chunk, from the present chunk set, and from the one before where a hit is of the generation before."""
-        recipe = self._version.recipe
+        recipe = self.version.recipe
         found: dict[str, Chunk] = {}
         for content_hash, accepted_pages in outputs:
             if found.keys() >= set(chunk_ids):

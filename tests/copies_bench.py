@@ -7,7 +7,7 @@ their rows in a dict, so that a test can afford many short lives of a deployment
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +16,6 @@ from typing import Any, cast
 import numpy as np
 from sqlalchemy import select
 
-from primer.reconciling import ReconcileReport, reconcile
 from primer_assets import embeddings, indexed_documents, keyword_index, purged_documents, vector_index
 from primer_assets.source_events import EventSync
 from primer_assets.source_turn import take_turn
@@ -25,15 +24,17 @@ from primer_assets.writing import plans_in_hand
 from primer_core import ids
 from primer_core.chunks import Chunk, number_occurrences
 from primer_core.failures import DocumentFault, Reason
+from primer_core.index_versions import VersionState
 from primer_core.lanes import FastLane
+from primer_core.recipe import Recipe
 from primer_core.stages import CHUNK, EMBED, PARSE, WRITE, Operation
 from primer_core.upkeep import UpkeepResult
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import canonicals, documents, index_state, jobs
 from primer_resources.connectors.base import Access
 from primer_resources.embedder.base import Vector
-from primer_resources.index_base import Hit, IndexRow, Scope
+from primer_resources.index_base import Hit, IndexFigures, IndexRow, Scope
 from primer_resources.reader import Reader, SearchResult
+from primer_resources.reconciling import ReconcileReport, reconcile
 from primer_resources.settings import load_settings
 from primer_resources.toolkit import Tools
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, World, drives_of, source
@@ -74,6 +75,15 @@ class MemoryIndex:
 
     def upkeep(self, _now: datetime) -> UpkeepResult:
         raise NotImplementedError
+
+    def figures(self, _now: datetime) -> IndexFigures:
+        return IndexFigures(len(self.rows), len(self.rows), 0)
+
+    def size(self) -> int:
+        return len(self.rows)
+
+    def drop(self) -> None:
+        self.rows.clear()
 
     def close(self) -> None:
         """Nothing is held."""
@@ -129,6 +139,7 @@ class CopiesBench:
     home: Path
     names: tuple[str, ...] = ("north", "south")
     versions: tuple[str, ...] = ("v1",)
+    recipes: dict[str, Recipe] = field(default_factory=dict)
     is_mended: bool = False
     mime: str = "none"
     parses: int = 0
@@ -155,7 +166,9 @@ class CopiesBench:
         self.catalog.tenants.add(TENANT, drives_of(TENANT))
         for number, version in enumerate(self.versions):
             state = VersionState.BUILDING if number else VersionState.LIVE
-            self.catalog.deployments.add_version(version, RECIPE, state, len(BUCKETS))
+            other = replace(RECIPE, embedding=replace(RECIPE.embedding, revision=version))
+            recipe = self.recipes.get(version, other if number else RECIPE)
+            self.catalog.deployments.add_version(version, recipe, state, len(BUCKETS))
         for name in self.names:
             self.catalog.sources.add(source(name))
             self.sources[name] = ScriptedSource(page_size=3)
@@ -192,7 +205,6 @@ class CopiesBench:
                 expander,
                 row,
                 *taken,
-                self.versions,
                 len(BUCKETS),
                 True,
                 FastLane(25 << 20, 300),
@@ -245,7 +257,7 @@ class CopiesBench:
     def drain(self) -> None:
         """Sweep until nothing is unfinished; leases of killed runs and pauses pass."""
         for _ in range(40):
-            if not self.catalog.queue.unfinished():
+            if not self.catalog.queue.unfinished(with_backfill=True):
                 return
             before = self.states()
             for version in self.versions:

@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from primer.cli.main import app
 from primer.materialise import Materialiser
-from primer.reconciling import ReconcileReport, reconcile
 from primer.syncing import Syncing, SyncResult
 from primer.workspace import Workspace
 from primer_resources.catalog.sources import Source
 from primer_resources.reader import SearchResult
+from primer_resources.reconciling import ReconcileReport, reconcile
 from primer_resources.settings import load_settings
 
 

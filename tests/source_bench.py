@@ -18,7 +18,7 @@ from primer_core.sync_report import SyncReport
 from primer_resources.catalog.schema import acls, documents, jobs
 from primer_resources.connectors.base import Connector
 from primer_resources.containers.manifest import Member
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, TENANT, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, SOURCE, TENANT, World
 from tests.stores import folder_store
 
 FAST = FastLane(25 << 20, 300)
@@ -64,7 +64,7 @@ class Bench:
         store = folder_store(catalog, self.folder / "store").of(TENANT)
         began_at = catalog.now()
         with closing(connector):
-            sync = EventSync(catalog, store, connector, expander, source, *taken, [VERSION], len(BUCKETS), self.confirms_held, FAST)
+            sync = EventSync(catalog, store, connector, expander, source, *taken, len(BUCKETS), self.confirms_held, FAST)
             self.sync_report = sync.report
             try:
                 turn = take_turn(sync, began_at, self.interval, is_due)

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from primer.api import documents, events, health, replays, sources, storage
+from primer.api import backfills, documents, events, health, replays, sources, storage
 from primer.api.context import Context
 from primer.api.limits import Limits, make_limiter
 from primer.api.models import EventsIn
@@ -26,7 +26,7 @@ def make_app(settings: Settings, catalog: Catalog) -> FastAPI:
     app = FastAPI(title="Primer", version="1", docs_url=None, redoc_url=None)
     limiter = make_limiter()
     app.state.context = Context(settings, catalog, Connectors(settings.source_folders), limiter)
-    for group in (sources, events, documents, replays, storage, health):
+    for group in (sources, events, documents, replays, backfills, storage, health):
         app.include_router(group.router)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _not_valid)

@@ -37,7 +37,7 @@ def receive_batch(context: Context, source: Source, sent: Sequence[EventIn]) -> 
         else:
             told.extend(made)
             verdicts.append(Verdict(accepted=True, event_id=made[0].event_id))
-    fresh = context.catalog.inbox.receive(source, told, context.versions())
+    fresh = context.catalog.inbox.receive(source, told)
     first: set[str] = set()
     ended = []
     for verdict in verdicts:
@@ -53,7 +53,7 @@ def receive_changes(context: Context, source: Source, changes: Sequence[Change])
         _event(source, None, change.path, None, change.operation, change.source_version, None, None, change.event_time)
         for change in changes
     ]
-    fresh = context.catalog.inbox.receive(source, told, context.versions())
+    fresh = context.catalog.inbox.receive(source, told)
     return len(fresh), len(told) - len(fresh)
 
 

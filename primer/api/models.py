@@ -6,8 +6,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
+from primer_core.backfills import BackfillReason, BackfillState
 from primer_core.coherence import DriveCoherence
 from primer_core.freshness import Severity
+from primer_core.index_versions import NAME
 from primer_core.outcomes import Outcome
 from primer_resources.catalog.sources import Source
 
@@ -299,6 +301,34 @@ class ReplayIn(_Shape):
     index_version: Name | None = None
     """The live one when left out."""
     dry_run: bool = True
+
+
+class BackfillIn(_Shape):
+    """An index version that is to be filled, and which part of its recipe is another one than the live version's."""
+
+    reason: BackfillReason
+    target_index: Annotated[str, StringConstraints(pattern=f"^{NAME.pattern}$")]
+    max_docs_per_s: Annotated[float, Field(gt=0, le=1_000_000)] | None = None
+    """No bound when left out."""
+
+
+class BackfillOut(_Shape):
+    """A backfill, and how far it is, in documents."""
+
+    backfill_id: int
+    reason: BackfillReason
+    target_index: str
+    state: BackfillState
+    max_docs_per_s: float | None
+    total: int
+    done: int
+    failed: int
+    asked: int
+    """Of those done: their bytes are not kept, so their source is asked for them."""
+    eta_s: float | None
+    """None where nothing has come to its end yet."""
+    begun_at: datetime
+    ended_at: datetime | None
 
 
 class HealthOut(_Shape):

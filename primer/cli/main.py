@@ -9,7 +9,25 @@ from typing import NoReturn
 import typer
 from typer._click.exceptions import ClickException, NoArgsIsHelpError, UsageError
 
-from primer.cli import access, api, deletes, documents, events, operations, plans, proofs, replays, reviews, sources, store, syncs, tenants
+from primer.cli import (
+    access,
+    api,
+    backfills,
+    deletes,
+    documents,
+    evals,
+    events,
+    operations,
+    plans,
+    proofs,
+    replays,
+    reviews,
+    sources,
+    store,
+    syncs,
+    tenants,
+    versions,
+)
 from primer.cli.output import ERROR_EXIT
 from primer_core.failures import PrimerError
 
@@ -25,6 +43,7 @@ app.command()(syncs.sync)
 app.command()(documents.status)
 app.command()(documents.show)
 app.command()(documents.search)
+app.command("eval")(evals.evaluation)
 app.add_typer(access.app, name="acl")
 app.add_typer(deletes.app, name="deletes")
 app.command()(proofs.prove)
@@ -34,6 +53,10 @@ app.add_typer(operations.dlq, name="dlq")
 app.add_typer(events.app, name="events")
 app.command()(replays.replay)
 app.command()(operations.reconcile)
+app.add_typer(versions.app, name="version")
+app.add_typer(backfills.app, name="backfill")
+app.command()(versions.promote)
+app.command()(versions.rollback)
 app.add_typer(store.app, name="store")
 app.command()(operations.reset)
 app.command()(api.api)

@@ -93,7 +93,7 @@ def dlq_retry(
 
 def reconcile(json: JsonOption = False) -> None:
     """Compare the id sets of catalog, vector index and keyword index. Exit 1 on any difference."""
-    from primer.reconciling import reconcile as compare
+    from primer_resources.reconciling import reconcile as compare
 
     with open_workspace() as workspace:
         version = workspace.catalog.deployments.live()

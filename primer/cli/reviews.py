@@ -93,8 +93,7 @@ def _decide(doc: str, pages: list[int] | None, state: ReviewState, json: bool) -
         known = workspace.catalog.documents.by_id([doc_id])[doc_id]
         if known.deleted_at is not None or known.content_hash is None:
             raise PrimerError(f"document {doc} is deleted or was never read, so it has no page to decide; see `primer review list`")
-        versions = [version.name for version in workspace.catalog.deployments.open_versions()]
-        decision = workspace.catalog.reviews.decide(known.tenant_id, known.content_hash, pages or (), state, person(), versions)
+        decision = workspace.catalog.reviews.decide(known.tenant_id, known.content_hash, pages or (), state, person())
     if json:
         print_json({"doc_id": doc_id, "state": state, "pages": list(decision.pages), "made_again": list(decision.doc_ids)})
         return

@@ -197,13 +197,12 @@ def remove(source: str, json: JsonOption = False) -> None:
     with open_workspace() as workspace:
         found = workspace.catalog.sources.get(source)
         workspace.catalog.sources.remove(found.source_id)
-        versions = [version.name for version in workspace.catalog.deployments.open_versions()]
         deleted = 0
         after = ""
         while page := workspace.catalog.documents.living_page(found.source_id, after, LISTED_A_BATCH):
             after = page[-1].doc_id
             with workspace.catalog.database.begin() as connection:
-                deleted += delete_documents(workspace.catalog, connection, found, page, versions)
+                deleted += delete_documents(workspace.catalog, connection, found, page)
         from primer_assets.partitions import SOURCE
 
         workspace.instance.delete_dynamic_partition(SOURCE, found.source_id)

@@ -35,7 +35,7 @@ def sync(
     with open_workspace() as workspace:
         if planned is not None:
             source = check_fits(workspace.catalog, planned).source_id
-        results = run_interruptibly(lambda: _sync(workspace, source, planned), lambda: _give_back(workspace), STOPPED)
+        results = run_interruptibly(lambda: _sync(workspace, source, planned), lambda: give_back(workspace), STOPPED)
     if json:
         _print_json(results)
     else:
@@ -75,7 +75,7 @@ def _names(catalog: Catalog, source: str | None) -> list[str]:
     return names
 
 
-def _give_back(workspace: Workspace) -> None:
+def give_back(workspace: Workspace) -> None:
     """End the workers, remove private copies, and put back what the runs of this process hold, as far as it came."""
     from primer.dead_runs import give_back_own_runs
 

@@ -5,7 +5,8 @@ import re
 import unicodedata
 
 _MARKUP = re.compile(r"<!--.*?-->|^\s*\|?(?:\s*:?-+:?\s*\|)+\s*:?-*:?\s*$|^\s*#{1,6}\s|^\s*(?:[-*+]|\d+\.)\s|[|*_`\\]", re.S | re.M)
-_LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?:[^()\n]|\([^()\n]*\))*\)")
+LINK = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\((?:[^()\n]|\([^()\n]*\))*\)")
+"""A link or picture of Markdown; its first group is what is shown of it."""
 _BOX = re.compile(r"\[[ xX]\](?=\s)")
 """The box of a task, ticked or not."""
 _WORD = re.compile(r"\w+", re.U)
@@ -13,7 +14,7 @@ _WORD = re.compile(r"\w+", re.U)
 
 def plain_text(markdown: str) -> str:
     """Text without Markdown's marks, comments, link targets and table rules; entities of HTML as the letters that they stand for."""
-    return html.unescape(_MARKUP.sub(" ", _BOX.sub(" ", _LINK.sub(r"\1", markdown))))
+    return html.unescape(_MARKUP.sub(" ", _BOX.sub(" ", LINK.sub(r"\1", markdown))))
 
 
 def word_list(text: str) -> list[str]:

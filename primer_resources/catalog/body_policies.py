@@ -14,13 +14,13 @@ from sqlalchemy import Connection, Row, and_, func, or_, select, tuple_, update
 
 from primer_core.body_policies import Claim, may_go, outputs_in_use
 from primer_core.ids import recipe_key
+from primer_core.index_versions import VersionState
 from primer_core.outcomes import SUCCESSES
 from primer_core.recipe import Recipe
 from primer_core.reviews import ReviewState
 from primer_core.stored_states import DeletedReason, DriveKind, Part
 from primer_resources.catalog.contents import HANDLING, is_content, lock_contents
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.generations import slices
 from primer_resources.catalog.job_order import LIVE
 from primer_resources.catalog.ledger import Ledger

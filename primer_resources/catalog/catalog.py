@@ -6,6 +6,7 @@ from random import Random
 from primer_core.retry import RetryPolicy
 from primer_resources.catalog.access import AccessLookup
 from primer_resources.catalog.acls import Acls
+from primer_resources.catalog.backfills import Backfills
 from primer_resources.catalog.body_policies import BodyPolicies
 from primer_resources.catalog.coherence import Coherence
 from primer_resources.catalog.contents import Contents
@@ -27,6 +28,7 @@ from primer_resources.catalog.lookup import Lookup
 from primer_resources.catalog.object_owners import ObjectOwners
 from primer_resources.catalog.parses import Parses
 from primer_resources.catalog.plan_figures import PlanFigures
+from primer_resources.catalog.promotions import Promotions
 from primer_resources.catalog.pulse import Pulses
 from primer_resources.catalog.purges import Purges
 from primer_resources.catalog.queue import Queue
@@ -64,12 +66,14 @@ class Catalog:
         self.queue = Queue(self.database)
         self.events = Events(self.database, policy, random)
         self.plan_figures = PlanFigures(self.database)
-        self.reviews = Reviews(self.database, self.jobs)
+        self.reviews = Reviews(self.database, self.deployments, self.jobs)
         self.replays = Replays(self.database, self.ledger, self.jobs, self.reviews, self.parses)
+        self.backfills = Backfills(self.database, self.deployments, self.replays, self.jobs, self.ledger, self.sources)
+        self.promotions = Promotions(self.database, self.deployments, self.backfills, self.ledger)
         self.body_policies = BodyPolicies(self.database, self.states, self.ledger, self.reviews, self.parses)
         self.lanes = Lanes(self.database)
         self.copies = Copies(self.database, self.jobs)
-        self.inbox = Inbox(self.database, self.sources, self.documents, self.acls, self.copies, self.events)
+        self.inbox = Inbox(self.database, self.deployments, self.sources, self.documents, self.acls, self.copies, self.events)
         self.generations = Generations(self.database, self.lanes, self.copies, self.ledger)
         self.lookup = Lookup(self.database, self.ledger)
         self.gate = GateLookup(self.database)

@@ -15,6 +15,7 @@ from primer_core.lanes import Lane
 from primer_core.stages import Operation, State
 from primer_resources.catalog.contents import lock_contents
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import is_live
 from primer_resources.catalog.generations import Left, lock_documents, slices
 from primer_resources.catalog.jobs import Job, Jobs, NewJob
 from primer_resources.catalog.schema import LIVE_STATES, canonicals, documents, in_states, index_state, jobs
@@ -218,7 +219,7 @@ class Copies:
                 found[row.doc_id] = DeadCopy(row.canonical_doc_id, (*before, row.job_id))
         return found
 
-    def revive(self, connection: Connection, dead: Mapping[str, DeadCopy]) -> None:
+    def revive(self, connection: Connection, index_version: str, dead: Mapping[str, DeadCopy]) -> None:
         """Inside a transaction that has locked these copies: their content is indexed after all, and so can they be."""
         again = {
             "state": State.PENDING_WRITE,
@@ -231,7 +232,8 @@ class Copies:
         for part in slices(sorted(dead)):
             letters = [job_id for doc_id in part for job_id in dead[doc_id].job_ids]
             connection.execute(update(jobs).where(jobs.c.job_id.in_(letters), jobs.c.state == State.DEAD).values(**again))
-            connection.execute(update(documents).where(documents.c.doc_id.in_(part)).values(status="pending", reason=None))
+            theirs = and_(documents.c.doc_id.in_(part), is_live(index_version))
+            connection.execute(update(documents).where(theirs).values(status="pending", reason=None))
 
     def acl_ids(self, connection: Connection, doc_id: str, index_version: str, content_hash: str | None) -> tuple[str, ...]:
         """Inside a transaction: the ACL ids that a document's rows of a content are to carry: its own, those of its copies, and those of

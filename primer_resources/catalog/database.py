@@ -133,7 +133,7 @@ class Database:
         """Remove all of the catalog's tables, where there are any."""
         if self._file is not None and not self._file.exists():
             return
-        from primer_resources.catalog.schema_bodies import metadata
+        from primer_resources.catalog.schema_versions import metadata
 
         with self.begin() as connection:
             metadata.drop_all(connection)

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, delete, exists, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, exists, literal, select, update
 
 from primer_core.failures import LeaseLost
 from primer_core.ids import row_id
 from primer_core.outcomes import Receipt, outcome_of
 from primer_core.stages import Operation, State
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import is_live
 from primer_resources.catalog.lanes import Lanes
 from primer_resources.catalog.schema import chunks, documents, index_state, intents, jobs, ledger, purges_due
 from primer_resources.catalog.schema_bodies import PENDING_PURGE, stored_states
@@ -267,7 +268,9 @@ class Generations:
                     done.append(flip.job)
             self._ledger.record(connection, receipts)
             finished = {job.doc_id for job in done}
-            self._copies.revive(connection, {copy: letters for copy, letters in dead.items() if letters.canonical in finished})
+            self._copies.revive(
+                connection, index_version, {copy: letters for copy, letters in dead.items() if letters.canonical in finished}
+            )
             self._copies.left(connection, index_version, left)
         return done
 
@@ -345,7 +348,10 @@ class Generations:
             update(documents)
             .where(documents.c.doc_id == job.doc_id, documents.c.deleted_at.is_(None))
             .where(documents.c.source_version == (stands.scalar_subquery() if job.operation is Operation.ACL else job.source_version))
-            .values(status="indexed", reason=None)
+            .values(
+                status=case((is_live(job.index_version), "indexed"), else_=documents.c.status),
+                reason=case((is_live(job.index_version), None), else_=documents.c.reason),
+            )
             .returning(documents.c.source_version, documents.c.content_hash)
         ).one_or_none()
         of = newest if job.operation is Operation.ACL else job

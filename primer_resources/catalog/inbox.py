@@ -10,6 +10,7 @@ from primer_core.stages import Operation
 from primer_resources.catalog.acls import TOLD_SCOPE, AclRow, Acls
 from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents, KnownDocument
 from primer_resources.catalog.events import Event, Events, NewEvent
 from primer_resources.catalog.schema import documents
@@ -19,13 +20,23 @@ from primer_resources.catalog.sources import Source, Sources
 class Inbox:
     """Takes events in, and moves documents to the permissions that they tell."""
 
-    def __init__(self, database: Database, sources: Sources, documents_: Documents, acls: Acls, copies: Copies, events: Events) -> None:
-        self._db = database
+    def __init__(
+        self,
+        database: Database,
+        deployments: Deployments,
+        sources: Sources,
+        documents_: Documents,
+        acls: Acls,
+        copies: Copies,
+        events: Events,
+    ) -> None:
+        self._db, self._deployments = database, deployments
         self._sources, self._documents, self._acls, self._copies, self._events = sources, documents_, acls, copies, events
 
-    def receive(self, source: Source, told: Sequence[NewEvent], index_versions: Sequence[str]) -> set[str]:
+    def receive(self, source: Source, told: Sequence[NewEvent]) -> set[str]:
         """Keep events of one source; permissions of known documents hold when this returns. Returns the event_ids that were new."""
         with self._db.begin() as connection:
+            index_versions = self._deployments.written_to(connection)
             fresh = self._events.receive(connection, told)
             place = {event.event_id: number for number, event in enumerate(told)}
             acls = sorted((event for event in fresh if event.op is Operation.ACL), key=lambda event: place[event.event_id])

@@ -5,13 +5,15 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select
 
+from primer_core.index_versions import VersionState
 from primer_core.lanes import Lane
 from primer_core.stages import HELD, PARSE, WAITING, WRITE, Operation
-from primer_resources.catalog.schema import LIVE_STATES, accounts, documents, in_states, index_state, jobs, sources
+from primer_resources.catalog.schema import LIVE_STATES, accounts, documents, in_states, index_state, index_versions, jobs, sources
 
 LIVE = in_states(jobs.c.state, LIVE_STATES)
 SLOW_PARSE = and_(jobs.c.lane == Lane.SLOW, jobs.c.state.in_([PARSE.entry, PARSE.holding]))
 """What is left to the slow lane's runs: the fast and the slow one differ in the parse stage only."""
+OPEN_VERSIONS = select(index_versions.c.name).where(index_versions.c.state != VersionState.RETIRED)
 ACCESS = in_states(jobs.c.lane, [Lane.ACCESS])
 
 
@@ -23,9 +25,14 @@ def claimable(now: datetime, which: ColumnElement[bool]) -> Select[Any]:
     )
     return (
         select(jobs.c.index_version, jobs.c.bucket, func.count().label("n"), func.min(jobs.c.event_time).label("oldest"))
-        .where(LIVE, free, which, ~blocked(now))
+        .where(LIVE, free, which, is_of_open_version(), ~blocked(now))
         .group_by(jobs.c.index_version, jobs.c.bucket)
     )
+
+
+def is_of_open_version() -> ColumnElement[bool]:
+    """Whether the job's index version is written to: what waits for a closed one is dropped with it."""
+    return jobs.c.index_version.in_(OPEN_VERSIONS)
 
 
 def overtaken() -> ColumnElement[bool]:
@@ -57,10 +64,11 @@ def blocked(now: datetime) -> ColumnElement[bool]:
     older = and_(other.c.job_id < jobs.c.job_id, other.c.state.in_(LIVE_STATES), ~passes)
     held = and_(other.c.job_id > jobs.c.job_id, other.c.state.in_(HELD), other.c.lease_until >= now)
     mine = exists().where(other.c.doc_id == jobs.c.doc_id, other.c.index_version == jobs.c.index_version, or_(older, held))
-    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()), _is_of_inactive_tenant())
+    return or_(mine, and_(jobs.c.operation == Operation.COPY, _awaits_canonical()), is_of_inactive_tenant())
 
 
-def _is_of_inactive_tenant() -> ColumnElement[bool]:
+def is_of_inactive_tenant() -> ColumnElement[bool]:
+    """Whether the job waits until its tenant is active again."""
     source = sources.alias("source")
     return exists().where(source.c.source_id == jobs.c.source_id, accounts.c.tenant_id == source.c.tenant_id, ~accounts.c.active)
 

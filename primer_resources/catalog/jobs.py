@@ -14,6 +14,7 @@ from primer_core.outcomes import Outcome, Receipt
 from primer_core.retry import RetryPolicy, compute_backoff
 from primer_core.stages import HELD, PARSE, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import LIVE_VERSION, is_live
 from primer_resources.catalog.generations import bury_intents, lock_documents
 from primer_resources.catalog.job_order import ACCESS, LIVE, blocked, overtaken
 from primer_resources.catalog.ledger import Ledger
@@ -93,10 +94,21 @@ class Jobs:
             for version in index_versions:
                 self._supersede_older(connection, change, version, now)
                 self._insert(connection, change, version, now)
+                if change.operation is Operation.COPY:
+                    self._take_along(connection, change.doc_id, version)
 
-    def add_replay(self, connection: Connection, change: NewJob, index_version: str, stage: Stage, accepted_pages: str) -> None:
+    def add_replay(
+        self,
+        connection: Connection,
+        change: NewJob,
+        index_version: str,
+        stage: Stage,
+        accepted_pages: str,
+        backfill_id: int | None = None,
+    ) -> None:
         """Inside a transaction that has locked the document and found no job of it under way: one that begins at `stage`, on what the
-        stage before made of the content with the pages that a person let through (their label). Its freshness is not counted."""
+        stage before made of the content with the pages that a person let through (their label). Its freshness is not counted; one of a
+        backfill gives way to live work."""
         now = self._db.now()
         self._supersede_older(connection, change, index_version, now)
         self._insert(
@@ -108,7 +120,15 @@ class Jobs:
             state=stage.entry,
             accepted_pages=accepted_pages,
             changed_at=None,
+            backfill_id=backfill_id,
+            gives_way=backfill_id is not None,
         )
+
+    def _take_along(self, connection: Connection, copy: str, index_version: str) -> None:
+        """A copy's write waits for the rows that are to stand for it: a backfill's job that makes them gives way no longer."""
+        leading = select(documents.c.canonical_doc_id).where(documents.c.doc_id == copy).scalar_subquery()
+        mine = and_(jobs.c.doc_id == leading, jobs.c.index_version == index_version, LIVE, jobs.c.gives_way)
+        connection.execute(update(jobs).where(mine).values(gives_way=False))
 
     def _supersede_older(self, connection: Connection, change: NewJob, index_version: str, now: datetime) -> None:
         mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == index_version)
@@ -118,15 +138,17 @@ class Jobs:
         connection.execute(over.values(state=State.SUPERSEDED, finished_at=now))
 
     def add_rewrite(self, connection: Connection, change: NewJob, index_versions: Iterable[str]) -> None:
-        """Inside a transaction: a permission change's job in each index version where none waits that can still see the change.
+        """Inside a transaction: a permission change's job in each index version where none waits that can still see the change. A
+        backfill's job that waits will: until it is done, the version has no rows of the document to write anew.
 
         A waiting job that somebody else has locked may just be claimed and see nothing, so it does not count. This waits for nobody.
         """
         for version in index_versions:
+            rewrites = and_(jobs.c.operation == Operation.ACL, jobs.c.state == State.PENDING_WRITE)
             waiting = (
                 select(jobs.c.job_id)
-                .where(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version, jobs.c.operation == Operation.ACL)
-                .where(jobs.c.state == State.PENDING_WRITE)
+                .where(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version)
+                .where(or_(rewrites, and_(jobs.c.gives_way, jobs.c.state.in_(WAITING))))
                 .limit(1)
                 .with_for_update(skip_locked=True)
             )
@@ -134,6 +156,9 @@ class Jobs:
                 self._insert(connection, change, version, self._db.now())
 
     def _insert(self, connection: Connection, change: NewJob, index_version: str, now: datetime, **other: Any) -> None:
+        # What waits behind a backfill's job that is held must not wait for the backfill, if that job's holder has died.
+        mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == index_version, jobs.c.state.in_(HELD), jobs.c.gives_way)
+        connection.execute(update(jobs).where(mine).values(gives_way=False))
         state = entry_of(change.operation)
         values: dict[str, Any] = {"stage": stage_of(state).name, "state": state, "changed_at": _changed_at(change, now)}
         connection.execute(
@@ -197,22 +222,25 @@ class Jobs:
         lease: timedelta,
         limit: int,
         lane: Lane | None = None,
+        with_backfill: bool = True,
     ) -> list[Job]:
         """Take up to `limit` jobs that stand at the stage's entry, or whose holder's lease ran out (which spends an attempt).
 
-        A document's jobs go in order and one at a time, see `blocked`. The access lane goes first. With a lane, only that one's.
+        A document's jobs go in order and one at a time, see `blocked`. The access lane goes first, and what gives way
+        last, or not at all unless `with_backfill`. With a lane, only that one's.
         """
         now = self._db.now()
         expired = and_(jobs.c.state == stage.holding, jobs.c.lease_until < now)
         here = and_(jobs.c.index_version == index_version, jobs.c.bucket.in_(list(buckets)))
         if lane is not None:
             here = and_(here, in_states(jobs.c.lane, [lane]))
+        wanted = here if with_backfill else and_(here, ~jobs.c.gives_way)
         # A CTE, since Postgres may run a subquery that locks rows more than once, and would then take more than the limit.
         chosen = (
             select(jobs.c.job_id)
-            .where(here, LIVE)
+            .where(wanted, LIVE)
             .where(or_(and_(jobs.c.state == stage.entry, jobs.c.not_before <= now), expired), ~blocked(now))
-            .order_by(case((ACCESS, 0), else_=1), jobs.c.job_id)
+            .order_by(case((ACCESS, 0), (jobs.c.gives_way, 2), else_=1), jobs.c.job_id)
             .limit(limit)
             .with_for_update(skip_locked=True)
             .cte("chosen")
@@ -378,16 +406,17 @@ class Jobs:
             letters = {row.job_id: row.doc_id for row in connection.execute(select(jobs.c.job_id, jobs.c.doc_id).where(asked))}
             along = {row.job_id: row.doc_id for row in connection.execute(_canonicals_letters(asked))}
             lock_documents(connection, {*letters.values(), *along.values()})
+            live = connection.execute(LIVE_VERSION).scalar_one_or_none()
             chosen = and_(jobs.c.job_id.in_({*letters, *along}), jobs.c.state == State.DEAD)
             for name, entry in (("parse", WAITING[0]), ("chunk", WAITING[1]), ("embed", WAITING[2]), ("write", WAITING[3])):
                 rows = connection.execute(
                     update(jobs)
                     .where(chosen, jobs.c.stage == name)
                     .values(state=entry, attempts=0, not_before=now, reason=None, error=None, finished_at=None, changed_at=None)
-                    .returning(jobs.c.job_id, jobs.c.doc_id)
+                    .returning(jobs.c.job_id, jobs.c.doc_id, jobs.c.index_version)
                 ).all()
                 moved += sum(row.job_id in letters for row in rows)
-                ids = [row.doc_id for row in rows]
+                ids = [row.doc_id for row in rows if row.index_version == live]
                 connection.execute(update(documents).where(documents.c.doc_id.in_(ids)).values(status="pending", reason=None))
         return moved
 
@@ -398,7 +427,7 @@ class Jobs:
             return connection.execute(delete(jobs).where(jobs.c.job_id.in_(chosen))).rowcount
 
     def _bury(self, connection: Connection, which: ColumnElement[bool], reason: Reason, error: str, now: datetime) -> None:
-        """Make dead letters; the document says why, and rows that were about to be written are purged."""
+        """Make dead letters; the document says why, if it died in the live version, and rows that were about to be written are purged."""
         dead = connection.execute(
             update(jobs)
             .where(which)
@@ -410,7 +439,7 @@ class Jobs:
             connection.execute(
                 update(documents)
                 .where(documents.c.doc_id == row.doc_id, documents.c.source_version == row.source_version)
-                .where(documents.c.deleted_at.is_(None))
+                .where(documents.c.deleted_at.is_(None), is_live(row.index_version))
                 .values(status="dead_letter", reason=reason)
             )
             bury_intents(connection, row.index_version, row.doc_id, now)

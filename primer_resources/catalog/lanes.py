@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from sqlalchemy import Connection, case, or_, update
+from sqlalchemy import Connection, case, or_, select, update
 
 from primer_core.failures import LeaseLost
 from primer_resources.catalog.database import Database
@@ -32,6 +32,12 @@ class Lanes:
         )
         with self._db.begin() as connection:
             return {row.bucket: row.epoch for row in connection.execute(statement)}
+
+    def buckets(self, index_version: str) -> list[str]:
+        """The buckets that an index version has lanes for; none once it is dropped."""
+        with self._db.read() as connection:
+            mine = select(lanes.c.bucket).where(lanes.c.index_version == index_version)
+            return list(connection.execute(mine.order_by(lanes.c.bucket)).scalars())
 
     def renew(self, owner: str, lease: timedelta) -> int:
         """Hold the owner's lanes for another lease. Returns how many it still holds."""

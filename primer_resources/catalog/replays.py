@@ -6,6 +6,7 @@ only where no job of the document is under way, and any version that comes later
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Row, and_, or_, select, tuple_, update
@@ -19,7 +20,7 @@ from primer_core.stages import PARSE, WRITE, Operation, Stage
 from primer_core.stored_states import Manifest, intake_state, pipeline_state
 from primer_resources.catalog.contents import lock_contents
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.deployments import IndexVersion
+from primer_resources.catalog.deployments import IndexVersion, is_live
 from primer_resources.catalog.generations import lock_documents, slices
 from primer_resources.catalog.job_order import LIVE
 from primer_resources.catalog.jobs import Jobs, NewJob
@@ -95,38 +96,30 @@ class Replays:
             judged = self._judge(connection, entries, version, stage, sources)
             for candidate, facts in judged:
                 if candidate.action is ReplayAction.FETCH or (candidate.action is ReplayAction.JOB and stage is PARSE):
-                    self._parse_anew(connection, facts, version)
+                    self.parse_anew(connection, facts, version)
                 if candidate.action is ReplayAction.JOB:
                     self._replay(connection, facts, version, stage)
-            self._fetch(connection, [facts.row for candidate, facts in judged if candidate.action is ReplayAction.FETCH])
+            self.ask_again(connection, [facts.row for candidate, facts in judged if candidate.action is ReplayAction.FETCH])
         return [candidate for candidate, _ in judged]
 
-    def _parse_anew(self, connection: Connection, facts: "_Facts", version: IndexVersion) -> None:
-        """What is not kept of a parse counts as parsed no longer, or its documents would pass the stage and find nothing after it."""
+    def parse_anew(self, connection: Connection, facts: "Facts", version: IndexVersion) -> None:
+        """Inside a transaction that has locked the content: what is not kept of a parse counts as parsed no longer, or its documents would
+        pass the stage and find nothing after it."""
         row = facts.row
         if row.content_hash is not None and not (facts.output.has(*DOCUMENT) and facts.output.has(*ELEMENTS)):
             output = output_version(version.recipe.parser.version, facts.accepted_pages)
             self._parses.forget(connection, row.tenant_id, row.content_hash, [output])
 
-    def _replay(self, connection: Connection, facts: "_Facts", version: IndexVersion, stage: Stage) -> None:
-        """A copy has no passages of its own: it is only written again, when the rows that stand for it are there."""
+    def _replay(self, connection: Connection, facts: "Facts", version: IndexVersion, stage: Stage) -> None:
         row = facts.row
-        is_copy = row.canonical_doc_id != row.doc_id
-        job = NewJob(
-            row.doc_id,
-            row.source_id,
-            row.source_version,
-            row.content_hash,
-            row.bucket,
-            facts.lane if stage is PARSE else Lane.FAST,
-            Operation.COPY if is_copy else Operation.UPSERT,
-            self._db.now(),
-        )
-        self._jobs.add_replay(connection, job, version.name, WRITE if is_copy else stage, facts.accepted_pages)
-        connection.execute(update(documents).where(documents.c.doc_id == row.doc_id).values(status="pending", reason=None))
+        at = WRITE if facts.is_copy else stage
+        self._jobs.add_replay(connection, facts.job(at, self._db.now()), version.name, at, facts.accepted_pages)
+        mine = and_(documents.c.doc_id == row.doc_id, is_live(version.name))
+        connection.execute(update(documents).where(mine).values(status="pending", reason=None))
 
-    def _fetch(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:
-        """Mark documents to be fetched again, and what holds them: a member comes out of its container."""
+    def ask_again(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:
+        """Inside a transaction that has locked the documents: mark them to be fetched again, and what holds them: a member comes out of
+        its container."""
         ids = [row.doc_id for row in rows]
         holders = {(row.source_id, row.container) for row in rows if row.container is not None}
         inside = and_(tuple_(documents.c.source_id, documents.c.path).in_(sorted(holders)), documents.c.deleted_at.is_(None))
@@ -136,15 +129,13 @@ class Replays:
 
     def _judge(
         self, connection: Connection, entries: Sequence[Entry], version: IndexVersion, stage: Stage, sources: Sequence[Source]
-    ) -> list[tuple[Candidate, "_Facts"]]:
+    ) -> list[tuple[Candidate, "Facts"]]:
         standing = {source.source_id for source in sources if source.removed_at is None}
-        known = self._facts(connection, [entry.doc_id for entry in entries], version)
+        known = self.facts(connection, [entry.doc_id for entry in entries], version)
         judged = []
         for entry in entries:
             facts = known[entry.doc_id]
-            lives = facts.row.deleted_at is None
-            kept = Kept(facts.intake, facts.output, version.recipe.chunker.version, lives, entry.source_id in standing)
-            judgement = judge_replay(stage, kept)
+            judgement = judge_replay(stage, facts.kept(version, entry.source_id in standing))
             action = None if judgement.verdict is ReplayVerdict.BODY_MISSING else ReplayAction.FETCH
             action = ReplayAction.JOB if judgement.verdict is ReplayVerdict.REPLAYABLE else action
             if action is not None and facts.is_under_way:
@@ -154,12 +145,12 @@ class Replays:
             judged.append((candidate, facts))
         return judged
 
-    def _facts(self, connection: Connection, ids: Sequence[str], version: IndexVersion) -> dict[str, "_Facts"]:
-        """doc_id → what is known of it, a fixed number of statements a page."""
+    def facts(self, connection: Connection, ids: Sequence[str], version: IndexVersion) -> dict[str, "Facts"]:
+        """Inside a transaction: doc_id → what is known of it, a fixed number of statements a page."""
         rows = connection.execute(select(documents).where(documents.c.doc_id.in_(ids))).all()
         busy = select(jobs.c.doc_id).where(jobs.c.doc_id.in_(ids), jobs.c.index_version == version.name, LIVE)
         under_way = set(connection.execute(busy.where(jobs.c.operation != Operation.ACL)).scalars())
-        facts: dict[str, _Facts] = {}
+        facts: dict[str, Facts] = {}
         for tenant_id in sorted({row.tenant_id for row in rows}):
             mine = [row for row in rows if row.tenant_id == tenant_id]
             hashes = {row.content_hash for row in mine if row.content_hash is not None}
@@ -168,10 +159,10 @@ class Replays:
             for row in mine:
                 label = labels.get(row.content_hash, "")
                 lane = lanes.get(row.content_hash, Lane.FAST)
-                facts[row.doc_id] = _Facts(row, Manifest(), Manifest(), label, lane, row.doc_id in under_way)
+                facts[row.doc_id] = Facts(row, Manifest(), Manifest(), label, lane, row.doc_id in under_way)
         return self._with_manifests(connection, facts, version)
 
-    def _with_manifests(self, connection: Connection, facts: dict[str, "_Facts"], version: IndexVersion) -> dict[str, "_Facts"]:
+    def _with_manifests(self, connection: Connection, facts: dict[str, "Facts"], version: IndexVersion) -> dict[str, "Facts"]:
         nodes: dict[str, tuple[str, str | None]] = {}
         for doc_id, each in facts.items():
             row, output = each.row, output_version(version.recipe.parser.version, each.accepted_pages)
@@ -194,7 +185,7 @@ class Replays:
 
 
 @dataclass(frozen=True, slots=True)
-class _Facts:
+class Facts:
     """A document's row, the manifests of its bytes and of its parse output, the label of the pages that shape that, the lane of its parse,
     and whether a job of it is under way."""
 
@@ -204,3 +195,26 @@ class _Facts:
     accepted_pages: str
     lane: Lane
     is_under_way: bool
+
+    @property
+    def is_copy(self) -> bool:
+        """A copy has no passages of its own: it is only written, when the rows that stand for it are there."""
+        return bool(self.row.canonical_doc_id != self.row.doc_id)
+
+    def kept(self, version: IndexVersion, source_stands: bool) -> Kept:
+        """What is kept of the document for an index version."""
+        return Kept(self.intake, self.output, version.recipe.chunker.version, self.row.deleted_at is None, source_stands)
+
+    def job(self, stage: Stage, now: datetime) -> NewJob:
+        """A job on the version that the document has, which begins at `stage`."""
+        row = self.row
+        return NewJob(
+            row.doc_id,
+            row.source_id,
+            row.source_version,
+            row.content_hash,
+            row.bucket,
+            self.lane if stage is PARSE else Lane.FAST,
+            Operation.COPY if self.is_copy else Operation.UPSERT,
+            now,
+        )

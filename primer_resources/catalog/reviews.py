@@ -12,6 +12,7 @@ from primer_core.reviews import ReviewState, page_label
 from primer_core.stages import Operation
 from primer_resources.catalog.contents import is_content, lock_contents
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.generations import lock_documents, slices
 from primer_resources.catalog.jobs import Jobs, NewJob
 from primer_resources.catalog.schema import documents, in_states
@@ -61,8 +62,8 @@ class Decision:
 class Reviews:
     """Records, lists and decides pages."""
 
-    def __init__(self, database: Database, jobs: Jobs) -> None:
-        self._db = database
+    def __init__(self, database: Database, deployments: Deployments, jobs: Jobs) -> None:
+        self._db, self._deployments = database, deployments
         self._jobs = jobs
 
     def accepted(self, connection: Connection, tenant_id: str, hashes: Collection[str]) -> dict[str, str]:
@@ -148,7 +149,6 @@ class Reviews:
         pages: Collection[int],
         state: ReviewState,
         decided_by: str,
-        index_versions: Sequence[str],
     ) -> Decision:
         """Decide pages of a tenant's content; every page that waits for it when none is named. A decision may be changed by another.
 
@@ -157,6 +157,7 @@ class Reviews:
         """
         mine = and_(reviews.c.tenant_id == tenant_id, reviews.c.content_hash == content_hash)
         with self._db.begin() as connection:
+            index_versions = self._deployments.written_to(connection)
             before = self.accepted(connection, tenant_id, [content_hash])[content_hash]
             listed = connection.execute(select(reviews.c.page, reviews.c.state).where(mine)).all()
             chosen = set(pages) or {row.page for row in listed if row.state == ReviewState.OPEN}

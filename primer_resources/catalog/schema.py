@@ -166,6 +166,7 @@ documents = Table(
     Index("ix_documents_missing", "source_id", "doc_id", **partial_index("missing_scan IS NOT NULL")),
     Index("ix_documents_changing", "source_id", **partial_index("reason = 'changing'")),
     Index("ix_documents_acl", "acl_id", **partial_index("deleted_at IS NULL")),
+    Index("ix_documents_bucket", "bucket", "doc_id", **partial_index("deleted_at IS NULL")),
 )
 """`version_order` orders a document's versions: a newer one wins by compare-and-set, and a tombstone keeps its own.
 `acl_error` says why the document's permissions could not be read; while it stands the document is hidden.
@@ -283,6 +284,8 @@ jobs = Table(
     Column("chunks_gone", Integer, nullable=False, server_default="0"),
     Column("embedded", Integer, nullable=False, server_default="0"),
     Column("cache_hits", Integer, nullable=False, server_default="0"),
+    Column("backfill_id", BigInt),
+    Column("gives_way", Boolean, nullable=False, server_default=text("false")),
     Index("ix_jobs_live", "index_version", "bucket", "state", "not_before", **partial_index(_LIVE)),
     Index(None, "doc_id", "index_version"),
     Index(None, "source_id", "finished_at"),
@@ -290,11 +293,14 @@ jobs = Table(
     Index("ix_jobs_finished", "finished_at", **partial_index("state IN ('indexed', 'superseded')")),
     Index("ix_jobs_fresh", "index_version", "finished_at", **partial_index("state = 'indexed' AND changed_at IS NOT NULL")),
     Index("ix_jobs_dead", "source_id", **partial_index("state = 'dead'")),
+    Index("ix_jobs_backfill", "backfill_id", "state", **partial_index("backfill_id IS NOT NULL")),
     sqlite_autoincrement=True,  # ids are never reused, so "the newer job" stays true after pruning
 )
 """`event_time` is the source's clock. `changed_at` is from when freshness counts: the event, or the begin of the sync before the one that
 learned of it where that is later, since the change was in the source's sight only after that one (a file keeps its old time when it is
-moved in). It is null for what the first sync of a source finds, and for what a person put back."""
+moved in). It is null for what the first sync of a source finds, for what a person put back, and for a backfill's.
+`backfill_id` is the backfill that made the job; with `gives_way` it waits while live work is late. A live copy that needs the job takes
+that from it."""
 
 index_state = Table(
     "index_state",

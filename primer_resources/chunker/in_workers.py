@@ -8,18 +8,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from primer_core.chunks import Chunk
 from primer_core.elements import ParsedDocument
 from primer_core.failures import DocumentFault, Reason
-from primer_resources.chunker.base import ChunkOutcome, ChunkRequest
-from primer_resources.settings import Settings
+from primer_resources.chunker.base import Chunker, ChunkOutcome, ChunkRequest
+from primer_resources.chunker.factory import ChunkerOptions, make_chunker
 from primer_resources.worker_faults import fault_of
 from primer_resources.workers import Call, Ending, WorkerPool
-
-if TYPE_CHECKING:
-    from primer_resources.chunker.hybrid import HybridChunker
 
 CHUNKS_FILE = "chunks.json"
 
@@ -27,9 +24,9 @@ CHUNKS_FILE = "chunks.json"
 class WorkerChunker:
     """ChunkService over the pool that documents are parsed in."""
 
-    def __init__(self, pool: WorkerPool[Any], settings: Settings) -> None:
+    def __init__(self, pool: WorkerPool[Any], options: ChunkerOptions) -> None:
         self._pool = pool
-        self._options = (settings.embedding_model, settings.chunk_max_tokens, settings.chunk_overlap_percent)
+        self._options = options
 
     def chunk_many(self, requests: Iterable[ChunkRequest]) -> Iterator[ChunkOutcome]:
         """Outcomes in the order in which they finish, one a request; requests are read as workers come free.
@@ -45,20 +42,18 @@ class WorkerChunker:
             yield ChunkOutcome(request.content_hash, made, fault)
 
     def _call(self, request: ChunkRequest) -> Call[ChunkRequest]:
-        return Call(request, chunk_in_worker, (request.docling_json_zst, *self._options), len(request.docling_json_zst))
+        return Call(request, chunk_in_worker, (request.docling_json_zst, self._options), len(request.docling_json_zst))
 
 
-@lru_cache(maxsize=2)
-def _chunker(model: str, max_tokens: int, overlap_percent: int) -> "HybridChunker":
-    from primer_resources.chunker.factory import make_chunker
-
-    return make_chunker(model, max_tokens, overlap_percent)
+@lru_cache(maxsize=4)
+def _chunker(options: ChunkerOptions) -> Chunker:
+    return make_chunker(options)
 
 
-def chunk_in_worker(directory: Path, document_zst: bytes, model: str, max_tokens: int, overlap_percent: int) -> str | None:
+def chunk_in_worker(directory: Path, document_zst: bytes, options: ChunkerOptions) -> str | None:
     """The task: write the chunks to the task's directory. Returns why there are none, None where there are."""
     try:
-        made = _chunker(model, max_tokens, overlap_percent).chunk(ParsedDocument((), None, document_zst))
+        made = _chunker(options).chunk(ParsedDocument((), None, document_zst))
     except DocumentFault as fault:
         return fault.message
     (directory / CHUNKS_FILE).write_text(json.dumps([asdict(chunk) for chunk in made]), encoding="utf-8")

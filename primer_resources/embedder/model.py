@@ -81,6 +81,23 @@ def resolve_model(name: str) -> ModelFiles:
     )
 
 
+def models_named(name: str, settings: Settings) -> list[ModelFiles]:
+    """The models of a recipe's name that are here: the settings' own first, then that of the models folder, the bundled one, a hub's.
+
+    Raises PrimerError where there is none, and where the settings name a model that cannot be found.
+    """
+    own = resolve_model(settings.embedding_model)
+    found = [own] if own.name == name else []
+    if (settings.models / name).is_dir():
+        found.append(resolve_model(str(settings.models / name)))
+    if name == BUNDLED_MODEL or not found:
+        try:
+            found.append(resolve_model(name))
+        except PrimerError as error:
+            raise PrimerError(f"{error}; or put its folder into {settings.models}") from error
+    return found
+
+
 def describe_model(files: ModelFiles, wanted_tokens: int) -> EmbeddingSpec:
     """Everything that shapes the model's vectors. Reads the weights once a process to hash them (90 MB: about 0.1 s)."""
     return EmbeddingSpec(
@@ -94,15 +111,20 @@ def describe_model(files: ModelFiles, wanted_tokens: int) -> EmbeddingSpec:
     )
 
 
+def tokenizer_file(files: ModelFiles) -> tuple[Path, str]:
+    """The tokenizer that measures for a model, with the name of whose it is: the bundled model's where the folder has none."""
+    if files.tokenizer is not None:
+        return files.tokenizer, files.name
+    bundled = resolve_model(BUNDLED_MODEL)
+    return bundled.folder / _TOKENIZER, bundled.name
+
+
 def open_counter(files: ModelFiles) -> TokenCounter:
     """The model's own token counter; the bundled model's where the folder has no tokenizer.json (see `check_model`).
 
     Raises PrimerError where there is one and it does not load.
     """
-    if files.tokenizer is not None:
-        return _counter(files.tokenizer, files.name)
-    bundled = resolve_model(BUNDLED_MODEL)
-    return _counter(bundled.folder / _TOKENIZER, bundled.name)
+    return open_tokenizer(*tokenizer_file(files))
 
 
 def check_model(settings: Settings) -> tuple[str, ...]:
@@ -215,5 +237,6 @@ def _revision(folder: Path, stamp: tuple[tuple[str, int, int], ...]) -> str:
 
 
 @lru_cache(maxsize=4)
-def _counter(path: Path, name: str) -> TokenCounter:
+def open_tokenizer(path: Path, name: str) -> TokenCounter:
+    """The counter of a tokenizer.json of the model `name`, once a process. Raises PrimerError where it does not load."""
     return FileTokenCounter(path, name)

@@ -8,7 +8,7 @@ import numpy as np
 from primer_core.failures import PrimerError, SystemFault
 from primer_core.recipe import EmbeddingSpec
 from primer_resources.embedder.base import Vector
-from primer_resources.embedder.model import ModelFiles, describe_model, offline, open_counter, resolve_model
+from primer_resources.embedder.model import ModelFiles, describe_model, offline, open_counter
 from primer_resources.memory import give_back_memory
 from primer_resources.settings import Settings
 
@@ -121,8 +121,6 @@ class SentenceTransformerEmbedder:
         return model
 
 
-def open_embedder(settings: Settings) -> SentenceTransformerEmbedder:
-    """The embedder of a deployment. Raises PrimerError where the model cannot be found or is not whole."""
-    return SentenceTransformerEmbedder(
-        resolve_model(settings.embedding_model), settings.chunk_max_tokens, settings.embedding_batch, settings.embedding_threads
-    )
+def open_embedder(settings: Settings, files: ModelFiles, max_tokens: int) -> SentenceTransformerEmbedder:
+    """The embedder of a model and its limit, with the settings' batches and threads, which shape no vector."""
+    return SentenceTransformerEmbedder(files, max_tokens, settings.embedding_batch, settings.embedding_threads)

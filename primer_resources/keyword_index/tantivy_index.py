@@ -129,6 +129,16 @@ class TantivyKeywordIndex:
             return []
         return sorted(folder.name for folder in folders if BUCKET.fullmatch(folder.name) and shard.exists(folder))
 
+    def size(self) -> int:
+        """Bytes of all files of all shards; a file that a merge removes meanwhile counts for nothing."""
+        total = 0
+        for path in self._root.rglob("*"):
+            try:
+                total += path.stat().st_size if path.is_file() else 0
+            except FileNotFoundError:
+                continue
+        return total
+
     def close(self, bucket: str | None = None) -> None:
         """End the bucket's writer, or all: wait for its merges, so that small segments do not pile up, and free the shard's lock."""
         for name in list(self._writers) if bucket is None else [bucket]:

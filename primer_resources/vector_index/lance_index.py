@@ -17,7 +17,7 @@ from primer_core.failures import PrimerError
 from primer_core.recipe import EmbeddingSpec
 from primer_core.upkeep import UpkeepResult
 from primer_resources.embedder.base import Vector
-from primer_resources.index_base import Hit, IndexRow, Scope
+from primer_resources.index_base import Hit, IndexFigures, IndexRow, Scope
 from primer_resources.lance_tables import ScalarIndex, StampedTable, slices, sql_list, sql_text
 
 MERGE_ROWS = 5_000
@@ -204,6 +204,12 @@ class LanceVectorIndex:
     def upkeep(self, now: datetime) -> UpkeepResult:
         """Compact, index and clean up if due at `now` (aware). Apart from the write path; a failure is in the result, never raised."""
         return self._table.upkeep(now)
+
+    def figures(self, now: datetime) -> IndexFigures:
+        """How large the table is at `now` (aware). Reads every version's manifest."""
+        rows, size = self._table.size()
+        stats = self._table.stats(now)
+        return IndexFigures(rows, size, 0 if stats is None else stats.unindexed_rows)
 
     def drop(self) -> None:
         """Remove the whole index."""

@@ -49,7 +49,7 @@ def test_dead_events_are_listed_and_put_back(home: Path, tmp_path: Path) -> None
     with open_workspace() as workspace:
         catalog = workspace.catalog
         event = NewEvent("docs", "one", "a.md", None, Operation.UPSERT, "v1", None, None, catalog.now())
-        catalog.inbox.receive(catalog.sources.get("docs"), [event], ["v1"])
+        catalog.inbox.receive(catalog.sources.get("docs"), [event])
         [waiting] = catalog.events.due("docs", catalog.now(), 0, 1)
         with catalog.database.begin() as connection:
             catalog.events.bury(connection, waiting.seq, "the source shows an older version")

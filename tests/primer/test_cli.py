@@ -212,7 +212,6 @@ def test_a_mistake_is_one_line_with_the_fix_and_exit_2(home: Path, words: tuple[
     [
         ({"PRIMER_LEASE": "60"}, "PRIMER_LEASE"),
         ({"PRIMER_BUCKETS": "4"}, "PRIMER_BUCKETS = 4"),
-        ({"PRIMER_CHUNK_MAX_TOKENS": "200"}, "max_tokens"),
         ({"PRIMER_EMBEDDING_MODEL": "/no/such/model"}, "/no/such/model"),
         ({"PRIMER_DATABASE_URL": "nonsense"}, "PRIMER_DATABASE_URL"),
     ],
@@ -223,6 +222,12 @@ def test_settings_that_do_not_fit_stop_the_start_with_one_line(home: Path, setti
         assert done.returncode == 2, done.stdout
         assert said in done.stderr
         assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_another_chunk_limit_leaves_the_index_version_as_it_was_sealed_and_is_told(home: Path) -> None:
+    other = {"PRIMER_CHUNK_MAX_TOKENS": "200"}
+    assert run(home, "init", env=other).returncode == 0
+    assert "chunker max_tokens 400, and the settings make 200" in run(home, "doctor", env=other).stdout.replace("\n", " ")
 
 
 @pytest.mark.parametrize(
@@ -361,3 +366,23 @@ def test_a_wiki_is_added_with_its_settings_read_by_its_feed_and_changed(home: Pa
     assert read(home, "source", "remove", "team-wiki")["deleted"] == 1
     assert not (home / "sources" / "team-wiki").exists()
     assert b"pelican-token" not in b"".join(file.read_bytes() for file in home.rglob("*") if file.is_file())
+
+
+def test_the_golden_set_of_the_samples_is_asked_and_its_misses_are_explained(home: Path) -> None:
+    golden = {"PRIMER_GOLDEN": str(PROJECT / "golden")}
+    done = run(home, "eval", "--against", "v1", "--json", env=golden)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert set(report) == {"index_version", "k", "figures", "outcomes", "misses", "without_value", "causes", "notices", "comparison"}
+    assert {row["format"] for row in report["figures"]} >= {"all", "docx", "eml", "html", "pdf", "pptx", "txt", "wiki", "xlsx"}
+    assert len(report["outcomes"]) == report["figures"][-1]["questions"]
+    assert report["figures"][-1]["recall_at_k"] >= 0.7
+    # All is indexed, so nothing but the order of the passages may cost an answer.
+    assert set(report["causes"]) <= {"ranking", "model"}
+    assert report["comparison"]["passes"]
+    shown = run(home, "eval", "-k", "1", "--misses", "1", env=golden)
+    assert shown.returncode == 0
+    assert "recall@1" in shown.stdout
+    assert "more misses; --misses shows more of them" in shown.stdout
+    assert "there is no golden set" in run(home, "eval").stderr
+    assert "index version 'v9' is unknown" in run(home, "eval", "--index", "v9", env=golden).stderr

@@ -11,6 +11,7 @@ from primer.definitions import build_defs
 ASSETS = (
     *("source_documents", "parsed_elements", "slow_parsed_elements", "chunks", "embeddings"),
     *("vector_index", "keyword_index", "indexed_documents", "access_rows", "purged_documents"),
+    *("index_version", "serving_alias", "retired_versions"),
     *("parse_quality", "freshness_report", "stored_objects", "body_policies"),
 )
 
@@ -26,7 +27,7 @@ def test_every_asset_has_a_group_a_description_and_its_place_in_the_graph(reposi
     for name in ASSETS:
         node = graph.get(dg.AssetKey(name))
         assert node.description
-        assert node.group_name in {"sources", "documents", "indexes", "store", "reports"}
+        assert node.group_name in {"sources", "documents", "indexes", "versions", "store", "reports"}
     assert graph.get(dg.AssetKey("indexed_documents")).parent_keys == {dg.AssetKey("vector_index"), dg.AssetKey("keyword_index")}
     assert graph.get(dg.AssetKey("parsed_elements")).parent_keys == {dg.AssetKey("source_documents")}
 
@@ -47,11 +48,12 @@ def test_the_sensors_run_from_the_start(repository: dg.RepositoryDefinition) -> 
         "index_sweep_sensor": dg.DefaultSensorStatus.RUNNING,
         "slow_parse_sensor": dg.DefaultSensorStatus.RUNNING,
         "access_sensor": dg.DefaultSensorStatus.RUNNING,
+        "backfill_sensor": dg.DefaultSensorStatus.RUNNING,
         "purge_sensor": dg.DefaultSensorStatus.RUNNING,
         "pulse_sensor": dg.DefaultSensorStatus.RUNNING,
     }
     running = dg.DefaultScheduleStatus.RUNNING
-    names = ("freshness_schedule", "stored_objects_schedule", "body_policies_schedule")
+    names = ("freshness_schedule", "stored_objects_schedule", "body_policies_schedule", "retired_versions_schedule")
     assert {each.name: each.default_status for each in repository.schedule_defs} == dict.fromkeys(names, running)
     assert all(each.description for each in (*repository.sensor_defs, *repository.schedule_defs))
 
@@ -59,7 +61,10 @@ def test_the_sensors_run_from_the_start(repository: dg.RepositoryDefinition) -> 
 def test_runs_that_the_sensors_launch_make_no_checks(repository: dg.RepositoryDefinition) -> None:
     """`pulse_sensor` reports them; in every sweep they would be one step more."""
     graph = repository.asset_graph
-    assert {key.name for key in graph.asset_check_keys} == {"sources_in_step", "changes_in_time", "coherent"}
+    assert {key.name for key in graph.asset_check_keys} == {
+        *("sources_in_step", "changes_in_time", "coherent"),
+        *("indexes_agree", "documents_agree", "rows_indexed", "index_size", "golden_recall", "canaries"),
+    }
     jobs = [job for job in repository.get_all_jobs() if "sensor" in job.name]
     assert len(jobs) >= 4
     steps = {name for job in jobs for name in job.graph.node_names()}

@@ -12,6 +12,7 @@ from sqlalchemy import update
 from primer_assets.body_policies import body_policies
 from primer_core.body_policies import KeepSources
 from primer_core.failures import DocumentFault, Reason
+from primer_core.index_versions import VersionState
 from primer_core.lanes import Lane
 from primer_core.part_keys import DOCUMENT, chunk_set, picture
 from primer_core.reviews import ReviewState, output_version
@@ -19,7 +20,6 @@ from primer_core.stages import PARSE
 from primer_core.stored_states import DeletedReason, Part, PartState, pipeline_state
 from primer_resources.catalog.body_policies import BodyPolicies
 from primer_resources.catalog.contents import HANDLING, lock_contents
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.reviews import SeenPage
 from primer_resources.catalog.schema import index_state, index_versions
 from primer_resources.catalog.schema_bodies import contents, freed_objects, parsed
@@ -166,7 +166,7 @@ def test_bytes_stay_while_a_page_waits_for_a_person(bench: ReplayBench) -> None:
     content_hash = bench.row("north", "a.md").content_hash
     see(bench, content_hash, SeenPage(3, 0, 0.4, "?", "picture"))
     assert bench.settle() == 0
-    bench.catalog.reviews.decide(TENANT, content_hash, [3], ReviewState.REJECTED, "ana", ["v1"])
+    bench.catalog.reviews.decide(TENANT, content_hash, [3], ReviewState.REJECTED, "ana")
     assert bench.settle() == 1
 
 
@@ -284,7 +284,7 @@ def test_what_a_search_may_quote_from_stays(bench: ReplayBench, place: str) -> N
     made_by(bench, unused, "a.md")
     if place == "decided":
         see(bench, row.content_hash, SeenPage(3, 0, 0.4, "?", "picture"))
-        bench.catalog.reviews.decide(TENANT, row.content_hash, [3], ReviewState.ACCEPTED, "ana", [])
+        bench.catalog.reviews.decide(TENANT, row.content_hash, [3], ReviewState.ACCEPTED, "ana")
     else:
         previous = "previous_" if place == "before" else ""
         values: dict[str, Any] = {f"{previous}content_hash": row.content_hash, f"{previous}accepted_pages": "3"}

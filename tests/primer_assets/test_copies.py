@@ -393,7 +393,7 @@ def test_a_copy_that_comes_while_its_canonical_document_is_deleted_is_linked_to_
     known = catalog.documents.by_id([gone.doc_id])[gone.doc_id]
     with ThreadPoolExecutor(1) as pool:
         with catalog.database.begin() as connection:
-            delete_documents(catalog, connection, catalog.sources.get("north"), [known], ["v1"])
+            delete_documents(catalog, connection, catalog.sources.get("north"), [known])
             linking = pool.submit(bench.sync, "south")
             wait_for_a_lock(bench)
         linking.result(20)

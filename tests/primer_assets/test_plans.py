@@ -59,7 +59,7 @@ def apply(bench: Bench, source: ScriptedSource, plan: SyncPlan) -> PlannedSync:
     taken = catalog.sources.acquire(SOURCE, "bench", LEASE)
     assert taken is not None
     sync = PlannedSync(
-        catalog, tools.store.of(TENANT), source, tools.expander, present, *taken, [VERSION], len(BUCKETS), True, FAST, plan=plan
+        catalog, tools.store.of(TENANT), source, tools.expander, present, *taken, len(BUCKETS), True, FAST, plan=plan
     )  # fmt: skip
     began_at = catalog.now()
     try:

@@ -43,7 +43,7 @@ class Place(Deployment):
         catalog = self.workspace.catalog
         doc_id = catalog.lookup.find_document(f"{self.name}/{path}")[0]
         content = catalog.documents.by_id([doc_id])[doc_id].content_hash or ""
-        return catalog.reviews.decide("default", content, pages, state, "ann", ["v1"]).doc_ids
+        return catalog.reviews.decide("default", content, pages, state, "ann").doc_ids
 
     def status(self, path: str) -> DocumentStatus:
         lookup = self.workspace.catalog.lookup

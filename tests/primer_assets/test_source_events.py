@@ -19,7 +19,7 @@ from primer_core.stages import Operation
 from primer_resources.catalog.events import NewEvent
 from primer_resources.catalog.schema import acls, documents, events, jobs
 from primer_resources.connectors.base import Change
-from tests.primer_resources.catalog.world import SOURCE, VERSION, World
+from tests.primer_resources.catalog.world import SOURCE, World
 from tests.scripted_source import ScriptedSource
 from tests.source_bench import Bench
 
@@ -54,7 +54,7 @@ def tell(bench: Bench, *changes: Change | NewEvent) -> set[str]:
     """Take events in as the API does. Returns the ids of those that were new."""
     catalog = bench.world.catalog
     new = [change if isinstance(change, NewEvent) else told(change) for change in changes]
-    return catalog.inbox.receive(catalog.sources.get(SOURCE), new, [VERSION])
+    return catalog.inbox.receive(catalog.sources.get(SOURCE), new)
 
 
 def settle(bench: Bench, source: ScriptedSource) -> None:

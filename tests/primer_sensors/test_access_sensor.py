@@ -2,10 +2,11 @@
 
 import dagster as dg
 
+from primer_assets.run_tags import SWEEP_TAG
 from primer_core.stages import Operation
 from primer_sensors.access_sensor import access_sensor
 from primer_sensors.index_sweep_sensor import index_sweep_sensor
-from primer_sensors.runs import RANGE_END, RANGE_START, SWEEP_TAG
+from primer_sensors.runs import RANGE_END, RANGE_START
 from tests.deployment import Deployment
 from tests.sensor_ticks import start_run, tick, waiting_document
 

@@ -2,10 +2,11 @@
 
 import dagster as dg
 
+from primer_assets.run_tags import SLOW_SWEEP_TAG, SWEEP_TAG
 from primer_core.stages import Operation
 from primer_resources.catalog.jobs import NewJob
 from primer_sensors.index_sweep_sensor import index_sweep_sensor
-from primer_sensors.runs import RANGE_END, RANGE_START, SLOW_SWEEP_TAG, SWEEP_TAG
+from primer_sensors.runs import RANGE_END, RANGE_START
 from primer_sensors.slow_parse_sensor import MOST_RUN_TIME_TAG, slow_parse_sensor
 from tests.deployment import Deployment
 from tests.primer_resources.catalog.world import facts, place

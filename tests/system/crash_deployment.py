@@ -11,12 +11,12 @@ from threading import Event
 
 from sqlalchemy import select
 
-from primer.reconciling import ReconcileReport, reconcile
 from primer.workspace import FIRST_VERSION, Workspace
 from primer_core.chunks import Chunk
 from primer_core.ids import content_hash, doc_id
 from primer_resources.catalog.schema_bodies import contents, parsed, stored_states
 from primer_resources.catalog.sources import Source
+from primer_resources.reconciling import ReconcileReport, reconcile
 from primer_resources.settings import Settings, load_settings
 from tests.system.crash_documents import DELETED, DOCUMENTS, VERSIONS, Document, Verdict, judge, mark_of, shared_passages, text_of
 from tests.system.crash_reader import GROUPS, QUICK, SLOW, poll

@@ -13,9 +13,9 @@ import psutil
 import pytest
 
 from primer.dead_runs import PROCESS_TAG, close_dead_runs, process_tag
+from primer_assets.run_tags import SWEEP_TAG
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.clock import SystemClock
-from primer_sensors.runs import SWEEP_TAG
 
 POOL = "index"
 SLOTS = 2

@@ -23,12 +23,12 @@ from sqlalchemy import select
 
 from primer.api.app import make_app
 from primer.materialise import Materialiser
-from primer.reconciling import reconcile
 from primer.syncing import Syncing, SyncResult
 from primer.workspace import Workspace
 from primer_core.chunks import Chunk
 from primer_resources.catalog.schema import documents
 from primer_resources.catalog.sources import Source
+from primer_resources.reconciling import reconcile
 from tests.deployment import workspace
 from tests.git_history import EditHistory, HistoryRepo
 

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from alembic import context
 from sqlalchemy import Connection
 
-from primer_resources.catalog.schema_bodies import metadata
+from primer_resources.catalog.schema_versions import metadata
 from primer_resources.catalog.types import BigInt, Json, UtcDateTime
 
 connection: Connection = context.config.attributes["connection"]

@@ -16,7 +16,7 @@ from primer_resources.catalog.tokens import Role
 from primer_resources.settings import load_settings
 from tests.primer_resources.catalog.world import TENANT, World, source
 
-ROUTES, ROUTES_WITH_RULES = 11, 7
+ROUTES, ROUTES_WITH_RULES = 13, 9
 EXAMPLES = 12
 """A route: enough to meet each kind of parameter with good and bad values."""
 

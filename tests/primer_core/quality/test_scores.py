@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from primer_core.quality.characters import character_error_rate, edit_distance
+from primer_core.quality.characters import character_error_rate, edit_distance, nearest_distance
 from primer_core.quality.order import common_subsequence, order_score, word_recall
 from primer_core.quality.tables import markdown_tables, table_f1, tables_f1
 from primer_core.quality.words import plain_text
@@ -34,6 +34,12 @@ def slow_distance(first: str, second: str) -> int:
 def test_the_bit_parallel_forms_agree_with_the_tables(first: str, second: str) -> None:
     assert common_subsequence(first, second) == slow_subsequence(first, second)
     assert edit_distance(first, second) == slow_distance(first, second)
+
+
+@given(st.text(alphabet="abc", max_size=6), st.text(alphabet="abc", max_size=8))
+def test_the_nearest_part_of_a_text_is_the_best_of_all_parts(pattern: str, text: str) -> None:
+    parts = [text[start:end] for start in range(len(text) + 1) for end in range(start, len(text) + 1)]
+    assert nearest_distance(pattern, text) == min(slow_distance(pattern, part) for part in parts)
 
 
 @given(st.text(max_size=60))

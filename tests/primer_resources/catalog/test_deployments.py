@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from primer_core.failures import PrimerError
+from primer_core.index_versions import VersionState
 from primer_core.recipe import ParserSpec
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import lanes
 from tests.primer_resources.catalog.world import BUCKETS, RECIPE, VERSION, World
 
@@ -26,8 +26,8 @@ def test_a_recipe_never_changes_under_its_name(world: World) -> None:
 
 
 def test_a_new_version_opens_for_writing_and_leaves_the_live_one_live(world: World) -> None:
-    world.catalog.deployments.add_version("v2", OTHER, VersionState.BUILDING, len(BUCKETS))
     world.catalog.deployments.add_version("v0", OTHER, VersionState.RETIRED, len(BUCKETS))
+    world.catalog.deployments.add_version("v2", OTHER, VersionState.BUILDING, len(BUCKETS))
     assert {version.name for version in world.catalog.deployments.open_versions()} == {"v1", "v2"}
     assert world.catalog.deployments.live().name == VERSION
 

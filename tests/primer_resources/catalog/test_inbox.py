@@ -8,7 +8,7 @@ from sqlalchemy import select
 from primer_core.stages import Operation
 from primer_resources.catalog.events import NewEvent
 from primer_resources.catalog.schema import acls, documents, events, jobs
-from tests.primer_resources.catalog.world import SOURCE, VERSION, World, facts, place, source
+from tests.primer_resources.catalog.world import SOURCE, World, facts, place, source
 
 DAY = timedelta(days=1)
 
@@ -20,7 +20,7 @@ def event(world: World, path: str, op: Operation = Operation.UPSERT, groups: Seq
 
 
 def receive(world: World, *told: NewEvent) -> set[str]:
-    return world.catalog.inbox.receive(world.catalog.sources.get(SOURCE), told, [VERSION])
+    return world.catalog.inbox.receive(world.catalog.sources.get(SOURCE), told)
 
 
 def add(world: World, path: str) -> str:
@@ -76,7 +76,7 @@ def test_permissions_of_one_source_do_not_reach_another_ones_document(world: Wor
     world.catalog.sources.add(other)
     doc_id = add(world, "a")
     foreign = NewEvent("other", "e", "a", doc_id, Operation.ACL, "v1", ("thief",), None, world.catalog.now())
-    world.catalog.inbox.receive(other, [foreign], [VERSION])
+    world.catalog.inbox.receive(other, [foreign])
     assert groups_of(world, "a") is None
     assert world.catalog.acls.open_to("acme", ["thief"]) == frozenset()
 

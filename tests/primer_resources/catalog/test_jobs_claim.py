@@ -7,12 +7,12 @@ from itertools import pairwise
 from multiprocessing import get_context
 
 from primer_core.failures import Reason, Transient
+from primer_core.index_versions import VersionState
 from primer_core.lanes import Lane
 from primer_core.stages import CHUNK, EMBED, PARSE, WRITE, Operation, State
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.schema import jobs
 from tests.primer_resources.catalog.claimers import BATCH, Held, claim_all
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, TENANT, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, REMODELLED, TENANT, VERSION, World
 
 MARGIN = timedelta(seconds=20)
 """Around a lease: on Postgres the real clock runs on, and a busy machine may take seconds between two statements."""
@@ -50,7 +50,7 @@ def test_a_claim_takes_no_more_than_its_limit_oldest_first(world: World) -> None
 
 
 def test_a_claim_stays_within_its_stage_its_buckets_and_its_version(world: World) -> None:
-    world.catalog.deployments.add_version("v2", RECIPE, VersionState.BUILDING, len(BUCKETS))
+    world.catalog.deployments.add_version("v2", REMODELLED, VersionState.BUILDING, len(BUCKETS))
     document = world.document("a.md")
     world.job(document, versions=[VERSION, "v2"])
     assert world.claim(CHUNK) == []

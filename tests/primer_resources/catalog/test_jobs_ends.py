@@ -7,11 +7,11 @@ from datetime import timedelta
 import pytest
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason, Transient
+from primer_core.index_versions import VersionState
 from primer_core.stages import FETCH, PARSE, WRITE, Operation
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.jobs import DEFER, Job, NewJob
 from primer_resources.catalog.schema import intents, jobs, purges_due
-from tests.primer_resources.catalog.world import BUCKETS, LEASE, RECIPE, SOURCE, START, VERSION, World
+from tests.primer_resources.catalog.world import BUCKETS, LEASE, REMODELLED, SOURCE, START, VERSION, World
 
 SECOND = timedelta(seconds=1)
 FAULT = DocumentFault(Reason.ENCRYPTED, "a.pdf needs a password")
@@ -82,7 +82,7 @@ def test_a_newer_version_supersedes_what_waits_and_what_died_of_that_document_al
 
 
 def test_each_open_version_gets_its_own_job_and_they_do_not_supersede_each_other(world: World) -> None:
-    world.catalog.deployments.add_version("v2", RECIPE, VersionState.BUILDING, len(BUCKETS))
+    world.catalog.deployments.add_version("v2", REMODELLED, VersionState.BUILDING, len(BUCKETS))
     document = world.document("a.md")
     world.job(document, 1, versions=[VERSION, "v2"])
     world.job(document, 2, versions=["v2"])

@@ -31,7 +31,7 @@ def see(world: World, *pages: int, parser: str = PARSER, text: str = "blurred", 
 
 
 def decide(world: World, state: ReviewState, *pages: int) -> Sequence[str]:
-    return world.catalog.reviews.decide(TENANT, ONE, pages, state, "ann", [VERSION]).doc_ids
+    return world.catalog.reviews.decide(TENANT, ONE, pages, state, "ann").doc_ids
 
 
 def waiting(world: World) -> list[tuple[str, int]]:

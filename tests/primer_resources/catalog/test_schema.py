@@ -20,7 +20,7 @@ from primer_core.ulids import LEAST_ULID
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.database import MIGRATIONS, Database
 from primer_resources.catalog.schema import LIVE_STATES, acls, canonicals, documents, index_state, jobs, ledger
-from primer_resources.catalog.schema_bodies import metadata
+from primer_resources.catalog.schema_versions import metadata
 from primer_resources.clock import SystemClock
 from tests.primer_resources.catalog.world import BUCKETS, LEASE, START, VERSION, World
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from time import monotonic
@@ -13,6 +13,7 @@ from sqlalchemy import Interval, Row, Table, literal, select, text, update
 from primer_core import ids
 from primer_core.chunks import next_manifest
 from primer_core.drives import DriveSpec
+from primer_core.index_versions import VersionState
 from primer_core.lanes import Lane
 from primer_core.recipe import ChunkerSpec, EmbeddingSpec, ParserSpec, Recipe
 from primer_core.stages import CHUNK, EMBED, PARSE, WRITE, Operation, Stage
@@ -20,12 +21,12 @@ from primer_core.stored_states import DriveKind
 from primer_resources.catalog.acls import AclRow
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.contents import NewContent
-from primer_resources.catalog.deployments import VersionState
 from primer_resources.catalog.documents import Placement, VersionFacts
 from primer_resources.catalog.generations import ChunkRecord, Flip, removed_rows
 from primer_resources.catalog.jobs import Job, NewJob
 from primer_resources.catalog.schema import jobs
-from primer_resources.catalog.schema_bodies import metadata, purge_proofs
+from primer_resources.catalog.schema_bodies import purge_proofs
+from primer_resources.catalog.schema_versions import metadata
 from primer_resources.catalog.sources import Source
 from primer_resources.catalog.types import UtcDateTime
 
@@ -33,6 +34,10 @@ TENANT, SOURCE, VERSION = "acme", "handbook", "v1"
 BUCKETS = ("00", "01", "02", "03")
 LEASE = timedelta(seconds=90)
 RECIPE = Recipe(ParserSpec("docling", "1"), ChunkerSpec("hybrid", "docling", 400, 15), EmbeddingSpec("m", "1", 4, "", True, "f32", 64))
+"""What v1 is made with."""
+REMODELLED = replace(RECIPE, embedding=replace(RECIPE.embedding, revision="2"))
+RECHUNKED = replace(RECIPE, chunker=replace(RECIPE.chunker, max_tokens=200))
+REPARSED = replace(RECIPE, parser=ParserSpec("docling", "2"))
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HASHES = {name: ids.content_hash(name.encode()) for name in ("one", "two", "three")}
 

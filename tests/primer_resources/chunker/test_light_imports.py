@@ -9,12 +9,11 @@ HEAVY = ("torch", "transformers", "docling_core", "docling", "sentence_transform
 def test_specs_are_had_without_loading_a_model_or_docling() -> None:
     code = (
         "import sys\n"
-        "from primer_resources.chunker.factory import open_chunker\n"
         "from primer_resources.embedder.model import check_model\n"
-        "from primer_resources.embedder.sentence_transformer import open_embedder\n"
+        "from primer_resources.recipes import present_recipe, remake\n"
         "from primer_resources.settings import load_settings\n"
         "settings = load_settings()\n"
-        "assert open_chunker(settings).spec.version and open_embedder(settings).spec.version\n"
+        "assert remake('v1', present_recipe(settings), settings).recipe == present_recipe(settings)\n"
         "check_model(settings)\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
     )

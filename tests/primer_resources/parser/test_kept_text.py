@@ -13,10 +13,12 @@ import xlsxwriter
 from docx.oxml import parse_xml
 
 from primer_core.conservation import Conservation
-from primer_resources.chunker.factory import open_chunker
+from primer_core.recipe import ChunkerKind
+from primer_resources.chunker.factory import make_chunker, options_for
+from primer_resources.embedder.model import resolve_model
 from primer_resources.parser.base import ParseOutcome, ParseRequest
 from primer_resources.parser.docling_parser import DoclingParser
-from primer_resources.settings import Settings
+from primer_resources.settings import BUNDLED_MODEL
 from tests.primer_resources.parser.conftest import _saved
 
 Parse = Callable[[str, bytes], ParseOutcome]
@@ -205,7 +207,8 @@ def test_each_piece_of_a_long_sheet_has_its_header(parse: Parse, make: Any) -> N
     rows = [["part number", "description", "price"], *([f"P-{n}", f"Bolt of size {n} for the {n}th frame", n * 1.5] for n in range(120))]
     outcome = parse("long.xlsx", make.xlsx(Stock=rows))
     assert outcome.parsed is not None
-    chunks = open_chunker(Settings()).chunk(outcome.parsed)
+    options = options_for(ChunkerKind.HYBRID, resolve_model(BUNDLED_MODEL), max_tokens=400, overlap_percent=15)
+    chunks = make_chunker(options).chunk(outcome.parsed)
     assert len(chunks) > 3
     assert all("| part number | description | price |" in chunk.text for chunk in chunks)
     assert sum(chunk.text.count("| P-") for chunk in chunks) == 120
