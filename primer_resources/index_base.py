@@ -39,7 +39,8 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A row that matched, before the gate. `score` grows with relevance and is comparable within one index only."""
+    """A row that matched, before the gate. `score` grows with relevance: the cosine similarity in the vector index; in the keyword index
+    the share of the query's words that the row holds, each weighed by its rarity, which repeated words may lift above 1."""
 
     row_id: str
     chunk_id: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from primer_core.chunks import Chunk
 from primer_core.failures import Transient
-from primer_core.fusion import reciprocal_rank_fusion
+from primer_core.fusion import fuse_scores
 from primer_core.reviews import output_version
 from primer_core.visibility import TwoFlips
 from primer_resources.catalog.catalog import Catalog
@@ -18,7 +18,8 @@ from primer_resources.toolkit import Tools
 
 OVERFETCH = 4
 """Candidates an index for each result wanted: fusion needs depth, and documents in flight lose hits at the gate."""
-LEAST_CANDIDATES = 50
+LEAST_CANDIDATES = 400
+"""Where a passage that only one list has among its first comes out about as if both were whole."""
 MOST_CANDIDATES = 3_200
 TRIES = 5
 """Searches started again because a document flipped twice meanwhile."""
@@ -26,7 +27,7 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """A passage that answers, with the document's own words. `score` is the fused rank score; `page` counts from 1."""
+    """A passage that answers, with the document's own words. `score` is the fused score, 0 to 1; `page` counts from 1."""
 
     doc_id: str
     uri: str
@@ -75,14 +76,15 @@ class Reader:
             every = (*by_vector, *by_keyword)
             gate = self._catalog.gate.look(self.version.name, {h.doc_id for h in every}, {h.row_id for h in every}, groups, started_at)
             shown = {h.row_id: gate.shown_as(h.doc_id, h.row_id, h.added_gen, started_at) for h in every}
-            rankings = [[h.row_id for h in hits if shown[h.row_id] is not None] for hits in (by_vector, by_keyword)]
-            ranked = reciprocal_rank_fusion(rankings)
+            # Only what he may see shapes the order: the scores of other passages would tell of them.
+            scored = [[(h.row_id, h.score) for h in hits if shown[h.row_id] is not None] for hits in (by_vector, by_keyword)]
+            ranked = fuse_scores(*scored)
             exhausted = len(by_vector) < limit and len(by_keyword) < limit
             if len(ranked) >= k or exhausted or limit >= MOST_CANDIDATES:
                 hits = {hit.row_id: hit for hit in every}
                 best = [(hits[row], score) for row, score in ranked[:k]]
                 return self._quote(best, gate, shown, self._stores.of(scope.tenant_id))
-            limit *= OVERFETCH
+            limit = min(limit * OVERFETCH, MOST_CANDIDATES)
 
     def _quote(
         self, hits: Sequence[tuple[Hit, float]], gate: Gate, shown: Mapping[str, HitDocument | None], store: TenantStore

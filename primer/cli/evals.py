@@ -59,6 +59,8 @@ def _show(report: Report) -> None:
         for row in report.figures
     ]
     print_table(["format", "questions", "recall@1", f"recall@{report.k}", f"MRR@{report.k}", "misses"], rows)
+    if report.by_heading:
+        out.print(f"answered by the headings over the passage alone: {', '.join(report.by_heading)}", markup=False)
     if report.without_value:
         out.print(f"the passage has the label and not the cell beside it: {', '.join(report.without_value)}", markup=False)
 

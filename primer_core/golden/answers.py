@@ -6,6 +6,7 @@ differ in one letter of ten.
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 from primer_core.golden.questions import SCAN, Question
 from primer_core.quality.characters import nearest_distance
@@ -27,6 +28,12 @@ def holds(passage: str, wanted: str, format_: str) -> bool:
     if wanted in passage:
         return True
     return format_ == SCAN and nearest_distance(wanted, passage) <= SCAN_ERRORS * len(wanted)
+
+
+def passage_words(heading_path: Sequence[str], text: str) -> str:
+    """A passage as it is returned: the headings that it stands under, and its text. A title is in no text, and whoever gets a passage
+    reads it above."""
+    return "\n".join((*heading_path, text))
 
 
 def answers(question: Question, passage: str) -> bool:

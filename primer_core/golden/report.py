@@ -39,13 +39,15 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One run over one index version. `without_value` are answered questions whose passage has the label and not the cell beside it."""
+    """One run over one index version. Of the answered questions, `by_heading` are those whose passage has the answer only in the headings
+    that it stands under, `without_value` those whose passage has the label and not the cell beside it."""
 
     index_version: str
     k: int
     figures: tuple[Figures, ...]
     outcomes: tuple[Outcome, ...]
     misses: tuple[Miss, ...]
+    by_heading: tuple[str, ...] = ()
     without_value: tuple[str, ...] = ()
 
     def causes_of(self, format_: str = ALL_FORMATS) -> dict[Cause, int]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from primer_core.golden.answers import answers, gives_value
+from primer_core.golden.answers import answers, gives_value, passage_words
 from primer_core.golden.figures import Outcome, summarise
 from primer_core.golden.misses import DEPTH, Evidence
 from primer_core.golden.questions import Question
@@ -33,7 +33,10 @@ def evaluate(reader: Reader, questions: Sequence[Question], targets: Targets, tr
     Every question is asked as a person of its `groups`, or else of the groups that may read its document: nothing but the permissions
     decides what is searched, here as everywhere. Raises Transient where documents kept changing during a search.
     """
-    outcomes, misses, without_value = [], [], []
+    outcomes: list[Outcome] = []
+    misses: list[Miss] = []
+    by_heading: list[str] = []
+    without_value: list[str] = []
     for asked in _prepare(questions, targets):
         question = asked.question
         results = reader.search(question.text, targets.tenant_id, asked.groups, k)
@@ -41,9 +44,14 @@ def evaluate(reader: Reader, questions: Sequence[Question], targets: Targets, tr
         outcomes.append(Outcome(question.question_id, question.format, rank))
         if rank is None:
             misses.append(_miss(asked, results, reader, targets, tracer, k))
-        elif not gives_value(question, results[rank - 1].text):
+            continue
+        text = results[rank - 1].text
+        if not answers(question, text):
+            by_heading.append(question.question_id)
+        if not gives_value(question, text):
             without_value.append(question.question_id)
-    return Report(reader.version.name, k, summarise(outcomes), tuple(outcomes), tuple(misses), tuple(without_value))
+    figures = summarise(outcomes)
+    return Report(reader.version.name, k, figures, tuple(outcomes), tuple(misses), tuple(by_heading), tuple(without_value))
 
 
 def _prepare(questions: Sequence[Question], targets: Targets) -> Iterable[_Asked]:
@@ -57,7 +65,11 @@ def _prepare(questions: Sequence[Question], targets: Targets) -> Iterable[_Asked
 
 def _rank(asked: _Asked, results: Sequence[SearchResult], targets: Targets) -> int | None:
     """The rank of the first passage that answers: it holds the answer, and is of one of the documents or of one with the same bytes."""
-    holding = [(rank, result.doc_id) for rank, result in enumerate(results, start=1) if answers(asked.question, result.text)]
+    holding = [
+        (rank, result.doc_id)
+        for rank, result in enumerate(results, start=1)
+        if answers(asked.question, passage_words(result.heading_path, result.text))
+    ]
     own = {target.document.doc_id for target in asked.targets}
     contents = {target.document.content_hash for target in asked.targets} - {None}
     others = targets.contents({doc_id for _, doc_id in holding} - own)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from primer_core.golden.answers import answers
+from primer_core.golden.answers import answers, passage_words
 from primer_core.golden.questions import Question
 from primer_core.reviews import output_version
 from primer_resources.catalog.catalog import Catalog
@@ -62,5 +62,5 @@ class Tracer:
         chunker = self._version.recipe.chunker.version
         if not store.has_chunks(content_hash, output, chunker):
             return None
-        texts = (chunk.text for chunk in store.get_chunks(content_hash, output, chunker))
-        return next((text for text in texts if answers(question, text)), None)
+        chunks = store.get_chunks(content_hash, output, chunker)
+        return next((chunk.text for chunk in chunks if answers(question, passage_words(chunk.heading_path, chunk.text))), None)

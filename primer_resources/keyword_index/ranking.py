@@ -8,17 +8,34 @@ from tantivy import Occur, Query, Schema, Searcher, TextAnalyzer
 
 from primer_core.failures import PrimerError
 from primer_resources.index_base import Scope
-from primer_resources.keyword_index.shard import well_formed
+from primer_resources.keyword_index.shard import make_analyzer, well_formed
 
-FIELD_BOOSTS = {"text": 1.0, "heading": 1.5}
-"""A word of the heading path says a little more about a passage than one of its sentences."""
+FIELD_BOOSTS = {"text": 1.0, "heading": 0.25}
+"""BM25 rewards short fields, and a heading stands over every passage of its section: above about a half, passages that only stand under
+the word come before those that hold it."""
 MAX_QUERY_TERMS = 128
 """Distinct terms; a pasted page beyond them changes the ranking little and costs a postings list each, in every shard."""
+FUNCTION_WORDS = """
+i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it its itself they
+them their theirs themselves what which who whom this that these those am is are was were be been being have has had having do
+does did doing would should could ought a an the and but if or because as until while of at by for with about against between into
+through during before after above below to from up down in out on off over under again further then once here there when where why
+how all any both each few more most other some such no nor not only own same so than too very can may might must shall will
+"""
+"""Snowball's list of English words that carry no matter, and the other auxiliaries. Documents hold few of a question's own words ("what",
+"does", "who"), so their rarity would count for much. Only queries leave them out: the index has every word."""
 
 
-def query_terms(analyzer: TextAnalyzer, text: str) -> tuple[str, ...]:
-    """The distinct terms of any string, in order. No character has a meaning of its own, so no string is a syntax error."""
-    return tuple(dict.fromkeys(analyzer.analyze(well_formed(text))))[:MAX_QUERY_TERMS]
+def make_query_analyzers() -> tuple[TextAnalyzer, ...]:
+    """The analyses of a query, the better one first: as the rows are, without function words; and as the rows are."""
+    return make_analyzer(FUNCTION_WORDS.split()), make_analyzer()
+
+
+def query_terms(analyzers: Sequence[TextAnalyzer], text: str) -> tuple[str, ...]:
+    """The distinct terms of any string, in order, by the first analysis that leaves any. No character has a meaning of its own, so no
+    string is a syntax error."""
+    every = (tuple(dict.fromkeys(analyzer.analyze(well_formed(text)))) for analyzer in analyzers)
+    return next((terms for terms in every if terms), ())[:MAX_QUERY_TERMS]
 
 
 def idf(documents: int, with_term: int) -> float:
@@ -47,6 +64,12 @@ def add_counts(shards: Sequence[TermCounts]) -> TermCounts:
         for key, count in shard.with_term.items():
             total[key] = total.get(key, 0) + count
     return TermCounts(sum(shard.documents for shard in shards), total)
+
+
+def query_weight(terms: Sequence[str], everywhere: TermCounts) -> float:
+    """The BM25 score of a passage of average length that holds each term once: what scores are a share of, so that they compare between
+    queries."""
+    return sum(idf(everywhere.documents, everywhere.with_term["text", term]) for term in terms)
 
 
 def shard_query(schema: Schema, scope: Sequence[Query], here: TermCounts, everywhere: TermCounts) -> Query | None:

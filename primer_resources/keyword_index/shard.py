@@ -3,6 +3,7 @@
 Imports tantivy, so it is imported inside steps only.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tantivy import Document, Filter, Index, Query, Schema, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
@@ -35,10 +36,11 @@ def make_schema() -> Schema:
     return builder.build()
 
 
-def make_analyzer() -> TextAnalyzer:
-    """The same analysis as en_stem, for queries: Tantivy's Python API does not hand out an index's own."""
-    simple = TextAnalyzerBuilder(Tokenizer.simple())
-    return simple.filter(Filter.remove_long(LONGEST_TOKEN)).filter(Filter.lowercase()).filter(Filter.stemmer("english")).build()
+def make_analyzer(left_out: Sequence[str] = ()) -> TextAnalyzer:
+    """The same analysis as en_stem, for queries: Tantivy's Python API does not hand out an index's own. Words that are `left_out`, in lower
+    case, give no term."""
+    words = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(LONGEST_TOKEN)).filter(Filter.lowercase())
+    return words.filter(Filter.custom_stopword(list(left_out))).filter(Filter.stemmer("english")).build()
 
 
 def well_formed(text: str) -> str:

@@ -38,7 +38,7 @@ class TantivyKeywordIndex:
         self._heap_bytes = heap_bytes
         self._max_open_writers = max_open_writers
         self._schema = shard.make_schema()
-        self._analyzer = shard.make_analyzer()
+        self._analyzers = ranking.make_query_analyzers()
         self._writers: OrderedDict[str, IndexWriter] = OrderedDict()
         self._readers: dict[str, Index] = {}
         self._tested = False
@@ -77,11 +77,13 @@ class TantivyKeywordIndex:
         self._commit(bucket, remove)
 
     def search(self, text: str, scope: Scope, limit: int) -> list[Hit]:
-        """Rows that hold any of the text's words, best first (BM25) over all shards, at each shard's newest commit.
+        """Rows that hold any of the text's words, best first (BM25) over all shards, at each shard's newest commit. Function words count
+        only where there are no others.
 
-        Any string is a query. Raises SystemFault when a shard that is there cannot be read.
+        A `score` of 1 is that of a passage of average length that holds every word once. Any string is a query. Raises SystemFault when a
+        shard that is there cannot be read.
         """
-        terms = ranking.query_terms(self._analyzer, text)
+        terms = ranking.query_terms(self._analyzers, text)
         if limit < 1 or not terms or not scope.acl_ids or (scope.libraries is not None and not scope.libraries):
             return []
         filters = ranking.scope_queries(self._schema, scope)
@@ -95,8 +97,11 @@ class TantivyKeywordIndex:
                 # Tantivy reserves memory for the whole limit.
                 hits = searcher.search(query, min(limit, searcher.num_docs), count=False).hits
                 found.extend((cast(float, score), number, address) for score, address in hits)
+        if not found:
+            return []
         best = heapq.nlargest(limit, found, key=lambda hit: hit[0])
-        hits_found = [self._hit(searchers[number], address, score) for score, number, address in best]
+        whole = ranking.query_weight(terms, everywhere)
+        hits_found = [self._hit(searchers[number], address, score / whole) for score, number, address in best]
         return sorted(hits_found, key=lambda hit: (-hit.score, hit.row_id))
 
     @staticmethod

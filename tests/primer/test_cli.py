@@ -373,7 +373,18 @@ def test_the_golden_set_of_the_samples_is_asked_and_its_misses_are_explained(hom
     done = run(home, "eval", "--against", "v1", "--json", env=golden)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
-    assert set(report) == {"index_version", "k", "figures", "outcomes", "misses", "without_value", "causes", "notices", "comparison"}
+    assert set(report) == {
+        "index_version",
+        "k",
+        "figures",
+        "outcomes",
+        "misses",
+        "by_heading",
+        "without_value",
+        "causes",
+        "notices",
+        "comparison",
+    }
     assert {row["format"] for row in report["figures"]} >= {"all", "docx", "eml", "html", "pdf", "pptx", "txt", "wiki", "xlsx"}
     assert len(report["outcomes"]) == report["figures"][-1]["questions"]
     assert report["figures"][-1]["recall_at_k"] >= 0.7

@@ -139,3 +139,14 @@ def test_source_bytes_are_kept_unless_somebody_says_otherwise(monkeypatch: pytes
     monkeypatch.setenv("PRIMER_KEEP_SOURCES", "never")
     with pytest.raises(PrimerError, match="PRIMER_KEEP_SOURCES = 'never' is not valid: input should be 'keep' or 'until_indexed'"):
         load_settings()
+
+
+def test_the_golden_set_is_what_is_named_or_else_a_folder_in_the_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIMER_HOME", str(tmp_path))
+    assert load_settings().golden_places == ()
+    (tmp_path / "golden").mkdir()
+    assert load_settings().golden_places == (tmp_path / "golden",)
+    monkeypatch.setenv("PRIMER_GOLDEN", 'a.jsonl, "b, c"')
+    monkeypatch.setenv("PRIMER_GOLDEN_MAP", "drive=cloud,wiki=pages/en")
+    assert load_settings().golden_places == (Path("a.jsonl"), Path("b, c"))
+    assert load_settings().golden_map == ("drive=cloud", "wiki=pages/en")

@@ -70,6 +70,13 @@ def test_an_answer_counts_under_any_name_of_the_same_bytes(site: Deployment) -> 
     assert report.misses == ()
 
 
+def test_an_answer_in_a_heading_counts_and_is_told_apart(site: Deployment) -> None:
+    title = asked("site/teams/7.md", "Which team is number 7?", "Team 7")
+    report = run(site, [title, asked("site/leave.md", "How long do parents stay at home?", "twenty-six weeks")], k=50)
+    assert report.misses == ()
+    assert report.by_heading == (title.question_id,)
+
+
 def test_each_miss_is_put_down_to_the_step_that_lost_the_answer(site: Deployment) -> None:
     report = run(
         site,
