@@ -9,9 +9,10 @@ _TOKENIZER = re.compile(r"(?:^|;)tokenizer=(.+?)@[0-9a-f]+(?:;|$)")
 
 
 class ChunkerKind(StrEnum):
-    """HYBRID is Docling's HybridChunker, refined."""
+    """HYBRID is Docling's HybridChunker, refined; STABLE cuts by content alone, so that an edit changes few passages."""
 
     HYBRID = "hybrid"
+    STABLE = "stable"
 
 
 @dataclass(frozen=True, slots=True)
