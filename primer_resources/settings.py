@@ -19,7 +19,7 @@ from primer_core.body_policies import KeepSources, check_retention
 from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, Lane, SlowTime
 from primer_core.pdf_engines import PdfEngine
-from primer_core.recipe import ChunkerKind
+from primer_core.recipe import OVERLAP_PERCENT, ChunkerKind
 from primer_core.recognised import DEFAULT_BAR
 from primer_core.source_health import PulseLimits, StallLimits
 
@@ -97,10 +97,11 @@ class Settings(BaseSettings):
     """Folder of model folders, where an index version finds a model that is not `embedding_model`; empty is models in the home."""
 
     chunker: ChunkerKind = ChunkerKind.HYBRID
-    """What cuts documents into passages."""
+    """What cuts documents into passages; with `stable` an edit changes fewer of them."""
     chunk_max_tokens: Annotated[int, Field(ge=32)] = 400
     """Of the final embed string; the model's own limit applies where it is less."""
-    chunk_overlap_percent: Annotated[int, Field(ge=0, le=50)] = 15
+    chunk_overlap_percent: Annotated[int | None, Field(ge=0, le=50)] = None
+    """Of the limit, for whole sentences of the passage before; empty is the chunker's own (15 with hybrid, none with stable)."""
 
     parse_workers: Annotated[int, Field(ge=1)] = 2
     parse_timeout: Duration = timedelta(seconds=300)
@@ -230,6 +231,11 @@ class Settings(BaseSettings):
     def source_folders(self) -> Path:
         """Where connectors keep a folder a source, such as the mirror of a repository; all in there can be fetched again."""
         return self.home.resolve() / "sources"
+
+    @property
+    def overlap_percent(self) -> int:
+        """The overlap that was chosen, or the chunker's own."""
+        return OVERLAP_PERCENT[self.chunker] if self.chunk_overlap_percent is None else self.chunk_overlap_percent
 
     @property
     def models(self) -> Path:

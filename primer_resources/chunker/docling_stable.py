@@ -30,10 +30,16 @@ _LEAST_PERCENT, _SMALL_PERCENT, _MOST_PERCENT = 30, 35, 75
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A section and the passages that it is cut into."""
+    """A section and the passages that it is cut into. A bare one has no text: its passage is its own heading, under those above it."""
 
     path: tuple[str, ...]
     passages: list[DocChunk]
+
+    @property
+    def text(self) -> str:
+        """What stands under the heading, where that is one passage."""
+        bare = len(self.path) > len(self.passages[0].meta.headings or ())
+        return "" if bare else str(self.passages[0].text)
 
 
 class StableCutter(BaseChunker):
@@ -45,8 +51,13 @@ class StableCutter(BaseChunker):
     def chunk(self, dl_doc: DoclingDocument, **kwargs: Any) -> Iterator[DocChunk]:
         """The document's passages in order."""
         hierarchical = HierarchicalChunker(serializer_provider=MarkedSerializerProvider(), always_emit_headings=True)
-        items = [item for found in hierarchical.chunk(dl_doc, **kwargs) if isinstance(found, DocChunk) for item in items_of(found)]
-        parts = [_Part(path, self._cut(list(run))) for path, run in groupby(items, key=lambda item: tuple(item.meta.headings or ()))]
+        items = [
+            (tuple(found.meta.headings or ()), item)
+            for found in hierarchical.chunk(dl_doc, **kwargs)
+            if isinstance(found, DocChunk)
+            for item in items_of(found)
+        ]
+        parts = [_Part(path, self._cut([item for _, item in run])) for path, run in groupby(items, key=lambda pair: pair[0])]
         yield from self._merge(parts)
 
     def contextualize(self, chunk: BaseChunk) -> str:
@@ -120,8 +131,7 @@ class StableCutter(BaseChunker):
             yield from parts[first].passages if stop - first == 1 else [together(first, stop)]
 
     def _section(self, part: _Part) -> Section:
-        text = part.passages[0].text
-        own = "\n".join([*part.path[-1:], text])
+        own = "\n".join([*part.path[-1:], part.text])
         return Section(part.path, self._count(own), rank_of(plain(own)), whole=len(part.passages) == 1)
 
 
@@ -131,7 +141,7 @@ def _together(parts: Sequence[_Part], path: tuple[str, ...]) -> DocChunk:
     before = path
     for part in parts:
         new = [heading for n, heading in enumerate(part.path) if part.path[: n + 1] != before[: n + 1]]
-        texts.append("\n".join([*new, part.passages[0].text]))
+        texts.append("\n".join(filter(None, [*new, part.text])))
         before = part.path
     items = [item for part in parts for item in part.passages[0].meta.doc_items]
     return DocChunk(
