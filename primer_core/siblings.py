@@ -13,7 +13,8 @@ from itertools import pairwise
 from primer_core.packing import Level, Unit, pack
 
 _LEAST_PERCENT = 23
-"""A cut in a run of small sections leaves this much of the limit on both sides, where it can: 60 of 260 tokens. With more, an edit would move more cuts."""
+"""A cut in a run of small sections leaves this much of the limit on both sides, where it can: 60 of 260 tokens. With more, an edit
+would move more cuts."""
 
 
 @dataclass(frozen=True, slots=True)
