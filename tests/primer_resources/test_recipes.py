@@ -126,15 +126,16 @@ def test_another_model_that_counts_otherwise_gets_a_chunker_of_its_own(tmp_path:
     assert vary(present_recipe(settings), settings, model=str(other)).chunker.tokenizer == "others"
 
 
-def test_another_chunker_keeps_limit_and_model_and_has_its_own_overlap_unless_one_is_chosen(tmp_path: Path) -> None:
+def test_another_chunker_keeps_the_model_and_has_its_own_limit_and_overlap_unless_chosen(tmp_path: Path) -> None:
     settings = settings_of(tmp_path)
     base = present_recipe(settings)
     varied = vary(base, settings, chunker=ChunkerKind.STABLE)
-    assert (varied.chunker.kind, varied.chunker.max_tokens, varied.chunker.overlap_percent) == ("stable", 400, 0)
+    assert (varied.chunker.kind, varied.chunker.max_tokens, varied.chunker.overlap_percent) == ("stable", 340, 0)
     assert varied.embedding == base.embedding
     assert varied == present_recipe(settings_of(tmp_path, chunker="stable"))
     assert vary(varied, settings, chunker=ChunkerKind.HYBRID) == base
-    assert vary(base, settings, chunker=ChunkerKind.STABLE, overlap_percent=10).chunker.overlap_percent == 10
+    chosen = vary(base, settings, chunker=ChunkerKind.STABLE, max_tokens=200, overlap_percent=10)
+    assert (chosen.chunker.max_tokens, chosen.chunker.overlap_percent) == (200, 10)
 
 
 def test_another_limit_keeps_the_model_and_so_its_vectors(tmp_path: Path) -> None:
