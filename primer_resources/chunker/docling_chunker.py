@@ -60,7 +60,7 @@ class DoclingChunker(ABC):
                 f"raise the first to at least {SMALLEST_LIMIT * 2} or lower the second"
             )
         self._spec = ChunkerSpec(
-            kind=self.kind,
+            kind=self.kind.value,
             library=f"docling-core={version('docling-core')};tokenizer={counter.identity};tables=markdown;{self.rules}",
             max_tokens=max_tokens,
             overlap_percent=overlap_percent,
