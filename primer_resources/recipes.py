@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from primer_core.failures import PrimerError
-from primer_core.recipe import ChunkerKind, EmbeddingSpec, ParserSpec, Recipe, recipe_difference
+from primer_core.recipe import MAX_TOKENS, OVERLAP_PERCENT, ChunkerKind, EmbeddingSpec, ParserSpec, Recipe, recipe_difference
 from primer_resources.chunker.factory import ChunkerOptions, make_chunker, options_for, options_of
 from primer_resources.embedder.model import ModelFiles, describe_model, models_named, resolve_model
 from primer_resources.settings import Settings
@@ -34,8 +34,8 @@ def present_recipe(settings: Settings) -> Recipe:
     a language that OCR is to read is not installed."""
     parser = present_parser(settings)
     files = resolve_model(settings.embedding_model)
-    options = options_for(settings.chunker, files, settings.chunk_max_tokens, settings.chunk_overlap_percent)
-    return Recipe(parser, make_chunker(options).spec, describe_model(files, settings.chunk_max_tokens))
+    options = options_for(settings.chunker, files, settings.max_tokens, settings.overlap_percent)
+    return Recipe(parser, make_chunker(options).spec, describe_model(files, settings.max_tokens))
 
 
 def remake(name: str, sealed: Recipe, settings: Settings) -> Ingredients:
@@ -72,12 +72,17 @@ def vary(
     """`base` with another model or chunker; what is not named stays as it is, so that its stored outputs serve again.
 
     A model that counts tokens as the chunker does and takes its passages keeps the chunker; another one gets a chunker with its own
-    tokenizer, and its own limit where that is less. Raises PrimerError where the model is not here.
+    tokenizer, and its own limit where that is less. Another chunker has its own limit and overlap. Raises PrimerError where the model is
+    not here.
     """
     files = _model_of(base.embedding, settings) if model is None else _model_here(model, settings)
     kind = ChunkerKind(base.chunker.kind) if chunker is None else chunker
-    wanted = base.chunker.max_tokens if max_tokens is None else max_tokens
-    own = options_for(kind, files, wanted, base.chunker.overlap_percent if overlap_percent is None else overlap_percent)
+    same = kind == base.chunker.kind
+    if max_tokens is None:
+        max_tokens = base.chunker.max_tokens if same else MAX_TOKENS[kind]
+    if overlap_percent is None:
+        overlap_percent = base.chunker.overlap_percent if same else OVERLAP_PERCENT[kind]
+    own = options_for(kind, files, max_tokens, overlap_percent)
     before = options_of(base.chunker, settings)
     kept = replace(own, tokenizer=before.tokenizer, tokenizer_name=before.tokenizer_name)
     spec = make_chunker(kept if _counts_alike(kept, own) else own).spec

@@ -20,7 +20,7 @@ from primer_core.failures import PrimerError
 from primer_core.lanes import FastLane, Lane, SlowTime
 from primer_core.name_lists import split_names
 from primer_core.pdf_engines import PdfEngine
-from primer_core.recipe import ChunkerKind
+from primer_core.recipe import MAX_TOKENS, OVERLAP_PERCENT, ChunkerKind
 from primer_core.recognised import DEFAULT_BAR
 from primer_core.source_health import PulseLimits, StallLimits
 
@@ -106,10 +106,12 @@ class Settings(BaseSettings):
     """Folder of model folders, where an index version finds a model that is not `embedding_model`; empty is models in the home."""
 
     chunker: ChunkerKind = ChunkerKind.HYBRID
-    """What cuts documents into passages."""
-    chunk_max_tokens: Annotated[int, Field(ge=32)] = 400
-    """Of the final embed string; the model's own limit applies where it is less."""
-    chunk_overlap_percent: Annotated[int, Field(ge=0, le=50)] = 15
+    """What cuts documents into passages; with `stable` an edit changes fewer of them."""
+    chunk_max_tokens: Annotated[int | None, Field(ge=32)] = None
+    """Of the final embed string; the model's own limit applies where it is less. Empty is the chunker's own (400 with hybrid, 340 with
+    stable)."""
+    chunk_overlap_percent: Annotated[int | None, Field(ge=0, le=50)] = None
+    """Of the limit, for whole sentences of the passage before; empty is the chunker's own (15 with hybrid, none with stable)."""
 
     parse_workers: Annotated[int, Field(ge=1)] = 2
     parse_timeout: Duration = timedelta(seconds=300)
@@ -266,6 +268,16 @@ class Settings(BaseSettings):
     def source_folders(self) -> Path:
         """Where connectors keep a folder a source, such as the mirror of a repository; all in there can be fetched again."""
         return self.home.resolve() / "sources"
+
+    @property
+    def max_tokens(self) -> int:
+        """The limit that was chosen, or the chunker's own."""
+        return MAX_TOKENS[self.chunker] if self.chunk_max_tokens is None else self.chunk_max_tokens
+
+    @property
+    def overlap_percent(self) -> int:
+        """The overlap that was chosen, or the chunker's own."""
+        return OVERLAP_PERCENT[self.chunker] if self.chunk_overlap_percent is None else self.chunk_overlap_percent
 
     @property
     def models(self) -> Path:

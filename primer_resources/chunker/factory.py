@@ -6,11 +6,13 @@ from pathlib import Path
 from primer_core.failures import PrimerError
 from primer_core.recipe import ChunkerKind, ChunkerSpec
 from primer_resources.chunker.base import Chunker
+from primer_resources.chunker.docling_chunker import DoclingChunker
 from primer_resources.chunker.hybrid import HybridChunker
+from primer_resources.chunker.stable import StableChunker
 from primer_resources.embedder.model import ModelFiles, models_named, open_tokenizer, tokenizer_file
 from primer_resources.settings import Settings
 
-_CHUNKERS = {ChunkerKind.HYBRID: HybridChunker}
+_CHUNKERS: dict[ChunkerKind, type[DoclingChunker]] = {ChunkerKind.HYBRID: HybridChunker, ChunkerKind.STABLE: StableChunker}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from primer_resources.chunker.marked import cut_at, opening, plain
 Count = Callable[[str], int]
 
 _SEPARATOR = re.compile("\ufdd0((?:\\| - )+\\|\n)\ufdd1")
+_LIST_ITEM = re.compile("^[^\\S\n]*(?:\ufdd4[0-9]*\ufdd5)*\ufdd0(?:[-*+]|[0-9]+\\.) \ufdd1", re.MULTILINE)
 _ATOMS = re.compile(r"\s*\S+\s*")
 _HEADER_SHARE = 2
 """A header may take one part in this many of a piece; a wider one is cut by columns."""
@@ -29,6 +30,16 @@ def split_prose(marked: str, budget: int, count: Count) -> list[str]:
     for sentence in cut_at(marked, sentence_starts(plain(marked))):
         pieces += [sentence] if count(sentence) <= budget else _split_words(sentence, budget, count)
     return pieces
+
+
+def split_list(marked: str) -> list[str]:
+    """The items of a list, nested ones each for itself; they join to `marked`. Text that is no list is one piece."""
+    starts, at, seen = [], 0, 0
+    for found in _LIST_ITEM.finditer(marked, 1):
+        seen += len(plain(marked[at : found.start()]))
+        at = found.start()
+        starts.append(seen)
+    return cut_at(marked, starts) if starts else [marked]
 
 
 def split_table(marked: str, budget: int, count: Count) -> list[str]:

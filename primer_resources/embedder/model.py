@@ -137,14 +137,13 @@ def check_model(settings: Settings) -> tuple[str, ...]:
             f"embedding model {files.name} has no {_TOKENIZER}: passages are measured with the tokenizer of {BUNDLED_MODEL}, "
             "so they may come out shorter or longer than chunk_max_tokens; save the model with its fast tokenizer"
         )
-    if settings.chunk_max_tokens > files.positions:
+    if settings.max_tokens > files.positions:
         warnings.append(
-            f"chunk_max_tokens = {settings.chunk_max_tokens} is more than {files.name} can take: "
-            f"passages are made for {files.positions} tokens"
+            f"chunk_max_tokens = {settings.max_tokens} is more than {files.name} can take: passages are made for {files.positions} tokens"
         )
-    elif settings.chunk_max_tokens > files.trained_tokens and files.name != BUNDLED_MODEL:
+    elif settings.max_tokens > files.trained_tokens and files.name != BUNDLED_MODEL:
         warnings.append(
-            f"chunk_max_tokens = {settings.chunk_max_tokens} is over the {files.trained_tokens} tokens that {files.name} was set to "
+            f"chunk_max_tokens = {settings.max_tokens} is over the {files.trained_tokens} tokens that {files.name} was set to "
             f"by its makers; it takes up to {files.positions}, but measure recall, or set chunk_max_tokens = {files.trained_tokens}"
         )
     return tuple(warnings)

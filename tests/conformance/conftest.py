@@ -7,9 +7,21 @@ import pytest
 
 from tests.drive_racers import racers
 from tests.primer_resources.catalog.conftest import postgres_copy, sqlite_template
+from tests.primer_resources.chunker.conftest import converted, counter, packed, paragraphs
 from tests.store_stand import empty, make_stand, stand
 
-__all__ = ["empty", "make_stand", "pool", "postgres_copy", "sqlite_template", "stand"]
+__all__ = [
+    "converted",
+    "counter",
+    "empty",
+    "make_stand",
+    "packed",
+    "paragraphs",
+    "pool",
+    "postgres_copy",
+    "sqlite_template",
+    "stand",
+]
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from primer_core.failures import PrimerError
-from primer_core.recipe import Recipe, recipe_difference
+from primer_core.recipe import ChunkerKind, Recipe, recipe_difference
 from primer_resources.catalog.deployments import IndexVersion, VersionState
 from primer_resources.chunker.base import ChunkRequest
 from primer_resources.recipes import present_recipe, remake, vary
@@ -49,7 +49,7 @@ def settings_of(home: Path, **wanted: Any) -> Settings:
 
 
 def test_versions_of_other_chunkers_and_models_work_in_one_process(tmp_path: Path, tiny_model: Path) -> None:
-    plain, small = settings_of(tmp_path), settings_of(tmp_path, chunk_max_tokens=64, embedding_model=str(tiny_model))
+    plain, small = settings_of(tmp_path), settings_of(tmp_path, chunker="stable", chunk_max_tokens=64, embedding_model=str(tiny_model))
     versions = [version("v1", present_recipe(plain)), version("v2", present_recipe(small))]
     shutil.copytree(tiny_model, tmp_path / "models" / tiny_model.name)
     request = ChunkRequest("h", document(), "made.md")
@@ -103,7 +103,7 @@ def test_what_the_installed_libraries_cannot_make_again_is_refused_with_the_diff
 
 def test_a_chunker_of_an_unknown_kind_is_named(tmp_path: Path) -> None:
     sealed = present_recipe(settings_of(tmp_path))
-    with pytest.raises(PrimerError, match="chunker 'windows' is unknown; known are hybrid"):
+    with pytest.raises(PrimerError, match="chunker 'windows' is unknown; known are hybrid, stable"):
         remake("v1", replace(sealed, chunker=replace(sealed.chunker, kind="windows")), settings_of(tmp_path))
 
 
@@ -124,6 +124,18 @@ def test_another_model_that_counts_otherwise_gets_a_chunker_of_its_own(tmp_path:
     shutil.copytree(tiny_model, other)
     (other / "tokenizer.json").write_bytes((other / "tokenizer.json").read_bytes() + b"\n")
     assert vary(present_recipe(settings), settings, model=str(other)).chunker.tokenizer == "others"
+
+
+def test_another_chunker_keeps_the_model_and_has_its_own_limit_and_overlap_unless_chosen(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path)
+    base = present_recipe(settings)
+    varied = vary(base, settings, chunker=ChunkerKind.STABLE)
+    assert (varied.chunker.kind, varied.chunker.max_tokens, varied.chunker.overlap_percent) == ("stable", 340, 0)
+    assert varied.embedding == base.embedding
+    assert varied == present_recipe(settings_of(tmp_path, chunker="stable"))
+    assert vary(varied, settings, chunker=ChunkerKind.HYBRID) == base
+    chosen = vary(base, settings, chunker=ChunkerKind.STABLE, max_tokens=200, overlap_percent=10)
+    assert (chosen.chunker.max_tokens, chosen.chunker.overlap_percent) == (200, 10)
 
 
 def test_another_limit_keeps_the_model_and_so_its_vectors(tmp_path: Path) -> None:
