@@ -77,8 +77,8 @@ class Reader:
             gate = self._catalog.gate.look(self.version.name, {h.doc_id for h in every}, {h.row_id for h in every}, groups, started_at)
             shown = {h.row_id: gate.shown_as(h.doc_id, h.row_id, h.added_gen, started_at) for h in every}
             # Only what he may see shapes the order: the scores of other passages would tell of them.
-            scored = [[(h.row_id, h.score) for h in hits if shown[h.row_id] is not None] for hits in (by_vector, by_keyword)]
-            ranked = fuse_scores(*scored)
+            near, said = ([(h.row_id, h.score) for h in hits if shown[h.row_id] is not None] for hits in (by_vector, by_keyword))
+            ranked = fuse_scores(near, said)
             exhausted = len(by_vector) < limit and len(by_keyword) < limit
             if len(ranked) >= k or exhausted or limit >= MOST_CANDIDATES:
                 hits = {hit.row_id: hit for hit in every}
