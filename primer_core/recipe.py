@@ -18,7 +18,7 @@ class ChunkerKind(StrEnum):
 
 
 MAX_TOKENS = {ChunkerKind.HYBRID: 400, ChunkerKind.STABLE: 340}
-"""The limit where nobody chooses one: for both, 340 tokens of a passage's own (docs/adr/0013-the-stable-chunker.md)."""
+"""The limit where nobody chooses one: for both, 340 tokens of a passage's own (docs/adr/0014-the-stable-chunker.md)."""
 OVERLAP_PERCENT = {ChunkerKind.HYBRID: 15, ChunkerKind.STABLE: 0}
 """The overlap where nobody chooses one. Measured, it found nothing more and cost 6 to 10 % more tokens an edit."""
 
