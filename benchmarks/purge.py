@@ -48,7 +48,8 @@ def drives(home: Path, on_s3: bool) -> Iterator[dict[DriveKind, DriveSpec]]:
     if not on_s3:
         yield {kind: DriveSpec(str(home / "store" / kind)) for kind in DriveKind}
         return
-    with radosgw() as server:
+    with radosgw() as gateway:
+        server = gateway.s3
         os.environ[KEYS] = f"{server.key_id}:{server.secret}"
         yield {kind: DriveSpec(f"s3://{server.make_bucket()}/{kind}", "", server.url, f"env:{KEYS}") for kind in DriveKind}
 

@@ -127,7 +127,7 @@ def _freed(workspace: Workspace, purge: Purge) -> list[Piece]:
     store = workspace.store.of(purge.tenant_id)
     drives = {DriveKind.INTAKE: store.intake, DriveKind.PIPELINE: store.pipeline.drive}
     entries = {entry.object_key: entry for content in purge.contents for entry in content.entries}
-    freed = workspace.catalog.purges.objects_of([purge.purge_id])
+    freed = workspace.catalog.states.freed_by([purge.purge_id])
     return [_piece(drives[each.kind], entries[each.object_key], Owner.FREED) for each in freed if each.object_key in entries]
 
 

@@ -10,18 +10,16 @@ from dataclasses import dataclass, field
 
 import dagster as dg
 
+from primer_assets.forgotten_vectors import VectorForgetter
 from primer_assets.grid_asset import SYSTEM_RETRY
 from primer_assets.stage_run import Checkpoint, Tally, plain_errors
-from primer_assets.vectors import vector_key
 from primer_core.failures import Deferred, SystemFault
-from primer_core.ids import content_hash
 from primer_core.stored_states import DriveKind, Part
 from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.purges import Purge
 from primer_resources.catalog.stored_states import FreedObject
 from primer_resources.document_store import DocumentStore
-from primer_resources.document_store.drive import Drive, ObjectGone
-from primer_resources.document_store.parts import to_chunks
+from primer_resources.document_store.drive import Drive
 from primer_resources.heartbeat import Heartbeat
 from primer_resources.settings import Settings
 from primer_resources.toolkit import Toolkit, Tools
@@ -97,32 +95,27 @@ class _Purging:
     def finish(self, purges: Sequence[Purge]) -> None:
         """Remove vectors and bytes, look for everything, and prove."""
         served = [purge for purge in purges if self._drives(purge.tenant_id)]
-        keys = {purge.purge_id: self._forget_vectors(purge) for purge in served}
-        self.checkpoint("vectors gone")
-        objects = self.catalog.purges.objects_of([purge.purge_id for purge in served])
-        self.remove(objects)
+        purge_ids = [purge.purge_id for purge in served]
+        self.remove(self.catalog.states.freed_by(purge_ids))
         self.checkpoint("bytes gone")
-        self._look_for_objects(objects)
+        objects: dict[int | None, list[FreedObject]] = defaultdict(list)
+        for freed in self.catalog.states.freed_by(purge_ids):
+            objects[freed.purge_id].append(freed)
+        self._look_for_objects(freed for theirs in objects.values() for freed in theirs)
         looked = self._look_for_rows(served)
-        self._look_for_vectors({key for mine in keys.values() for key in mine})
-        done = []
+        done = [(purge, {**looked[purge.purge_id], **_bodies_looked_for(purge, objects[purge.purge_id])}) for purge in served]
         for purge in served:
-            parts = Counter(entry.part for content in purge.contents if content.is_freed for entry in content.entries if entry.object_key)
-            figures = {
-                **looked[purge.purge_id],
-                "objects": parts.total(),
-                "elements": parts[Part.PARSED],
-                "cached_vectors": len(keys[purge.purge_id]),
-            }
-            done.append((purge, figures))
             self.tally.counts["bytes_freed"] += sum(content.size for content in purge.contents if content.is_freed)
         self.catalog.purges.finish(done)
         self.tally.documents += len(done)
         self.tally.counts["proofs"] += len(done)
         self.checkpoint("proved")
 
-    def remove(self, objects: Iterable[FreedObject]) -> list[FreedObject]:
-        """Delete objects, some at a time, drive by drive. Returns those that are gone; those of refused tenants wait."""
+    def remove(self, objects: Sequence[FreedObject]) -> list[FreedObject]:
+        """Delete objects, some at a time, drive by drive, after the vectors that only they name. Returns those that are gone; those of
+        refused tenants wait."""
+        VectorForgetter(self.catalog, self.tools, self.tally).forget(objects, self._drives)
+        self.checkpoint("vectors gone")
         by_drive: dict[tuple[str, DriveKind], list[FreedObject]] = defaultdict(list)
         for freed in objects:
             by_drive[freed.tenant_id, freed.kind].append(freed)
@@ -144,32 +137,6 @@ class _Purging:
             self.tally.fail(error)
             return {}
         return {DriveKind.INTAKE: mine.intake, DriveKind.PIPELINE: mine.pipeline.drive}
-
-    def _forget_vectors(self, purge: Purge) -> set[str]:
-        """Take the vectors of a purged text out of the caches of all models, but for words that a living document has, too. Returns their
-        keys."""
-        drive = self._drives(purge.tenant_id)[DriveKind.PIPELINE]
-        texts: dict[str, str] = {}
-        for content in purge.contents:
-            for entry in content.entries:
-                if content.is_freed and entry.part is Part.CHUNKS and entry.object_key is not None:
-                    try:
-                        body = drive.get(entry.object_key)
-                    except ObjectGone:
-                        continue  # an earlier run came this far: vectors go before the bytes that name them
-                    texts |= {chunk.embed_text: content_hash(chunk.text.encode()) for chunk in to_chunks(body)}
-        living = self.catalog.purges.living_texts(set(texts.values()))
-        keys = self._forget({embed_text for embed_text, text_hash in texts.items() if text_hash not in living})
-        self.tally.counts["vectors"] += len(keys)
-        return keys
-
-    def _forget(self, texts: set[str]) -> set[str]:
-        every: set[str] = set()
-        for tools in self.tools.values():
-            keys = {vector_key(tools, text) for text in texts}
-            tools.cache.delete(keys)
-            every |= keys
-        return every
 
     def _look_for_objects(self, objects: Iterable[FreedObject]) -> None:
         for freed in objects:
@@ -197,9 +164,14 @@ class _Purging:
             raise SystemFault(f"{len(there)} rows of deleted documents are still in an index, such as {min(there)}; see `primer reconcile`")
         return looked
 
-    def _look_for_vectors(self, keys: set[str]) -> None:
-        for name, tools in self.tools.items():
-            if there := tools.cache.known(keys):
-                raise SystemFault(
-                    f"{len(there)} vectors of deleted text are still in the cache of index version {name}; the next run tries again"
-                )
+
+def _bodies_looked_for(purge: Purge, objects: Sequence[FreedObject]) -> dict[str, int]:
+    """The proof's figures of bodies and of the vectors that were theirs. A chunk set without its mark could not be read any more."""
+    parts = Counter(entry.part for content in purge.contents if content.is_freed for entry in content.entries if entry.object_key)
+    chunk_sets = [freed for freed in objects if freed.is_chunk_set]
+    return {
+        "objects": parts.total(),
+        "elements": parts[Part.PARSED],
+        "cached_vectors": sum(freed.forgotten_vectors or 0 for freed in chunk_sets),
+        "unread_chunk_sets": sum(freed.forgotten_at is None for freed in chunk_sets),
+    }

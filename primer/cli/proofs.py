@@ -10,6 +10,9 @@ from primer.proving import Owner, Piece, Standing
 from primer.proving import prove as look
 from primer.workspace import open_workspace
 
+UNREAD = "unread_chunk_sets"
+"""The figure of a proof that says what could not be looked for."""
+
 
 def prove(
     doc: Annotated[str, typer.Argument(help="A doc_id, a uri, or SOURCE/relative/path, of a living document or a deleted one.")],
@@ -31,9 +34,11 @@ def prove(
             for index, counts in indexes.items():
                 out.print(f"{version} {index} index: {counts['found']} of {counts['expected']} rows found", markup=False)
         for proof in evidence.proofs:
-            looked = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in proof.looked_at.items())
+            looked = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in proof.looked_at.items() if name != UNREAD)
             deleted, purged = (f"{at:%Y-%m-%d %H:%M:%S} UTC" for at in (proof.deleted_at, proof.purged_at))
             out.print(f"proof {proof.purge_id}: deleted {deleted}, purged {purged}; looked for and not found: {looked}", markup=False)
+            if unread := proof.looked_at.get(UNREAD, 0):
+                out.print(f"  {unread} chunk sets were lost before the purge: their vectors could not be looked for")
             for content in proof.contents:
                 out.print(f"  content {content['content_hash']}, {content['size']} bytes: {content['bytes']}", markup=False)
     if not evidence.is_whole:

@@ -28,7 +28,7 @@ from primer_resources.catalog.schema_bodies import (
     reviews,
     stored_states,
 )
-from primer_resources.catalog.stored_states import FreedObject, StoredStates, state_of
+from primer_resources.catalog.stored_states import StoredStates, state_of
 
 SOURCE: PartKey = (Part.BLOBS, "")
 LOOK_AGAIN = 0.25
@@ -84,7 +84,8 @@ class Purge:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """That a document is gone. `looked_at` says where it was looked and for how much; all of it was gone."""
+    """That a document is gone. `looked_at` says where it was looked and for how much; all of it was gone. What could not be looked for is
+    counted there as `unread_chunk_sets`: chunk sets that were lost before their purge, so that nobody knows which vectors were theirs."""
 
     purge_id: int
     doc_id: str
@@ -287,12 +288,6 @@ class Purges:
         mine = purges.c.facts["doc_id"].as_string() == doc_id
         with self._db.read() as connection:
             return [_purge(row) for row in connection.execute(select(purges).where(mine).order_by(purges.c.purge_id))]
-
-    def objects_of(self, purge_ids: Collection[int]) -> list[FreedObject]:
-        """The objects whose bytes these purges wait for."""
-        with self._db.read() as connection:
-            rows = connection.execute(select(freed_objects).where(freed_objects.c.purge_id.in_(sorted(purge_ids)))).all()
-        return [FreedObject(row.tenant_id, DriveKind(row.kind), row.object_key) for row in rows]
 
     def living_texts(self, text_hashes: Collection[str]) -> set[str]:
         """Those of these texts (by their SHA-256) that a passage of some document still has."""

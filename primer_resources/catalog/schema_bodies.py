@@ -120,11 +120,14 @@ freed_objects = Table(
     Column("object_key", Text, primary_key=True),
     Column("freed_at", UtcDateTime, nullable=False),
     Column("purge_id", ForeignKey("purges.purge_id")),
+    Column("forgotten_at", UtcDateTime),
+    Column("forgotten_vectors", BigInt),
     Index("ix_freed_objects_alone", "freed_at", **partial_index("purge_id IS NULL")),
     Index(None, "purge_id"),
 )
 """Objects that no row owns any more and whose bytes are still to go; written in the transaction that took the owner away. `purge_id` is the
-purge whose proof waits for that."""
+purge whose proof waits for that. `forgotten_at` is when a chunk set had been read and the vectors that only it had, so many, had left the
+caches; it is committed before the bytes go."""
 
 purges = Table(
     "purges",

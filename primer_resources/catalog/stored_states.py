@@ -1,11 +1,11 @@
 """Stored states: the rows that own bodies, and their manifests. What is changed here is guarded by a revision or by a lock on the row."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, delete, insert, or_, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from primer_core.failures import Transient
@@ -49,11 +49,23 @@ class StoredState:
 
 @dataclass(frozen=True, slots=True)
 class FreedObject:
-    """An object whose owner is gone from the catalog and whose bytes are still to be removed."""
+    """An object whose owner is gone from the catalog and whose bytes are still to be removed; the purge that waits for that, if one does.
+
+    Of a chunk set: when the vectors that only it had had left the caches, and how many those were (one that another chunk set of the
+    same purge has, too, counts once).
+    """
 
     tenant_id: str
     kind: DriveKind
     object_key: str
+    purge_id: int | None = None
+    forgotten_at: datetime | None = None
+    forgotten_vectors: int | None = None
+
+    @property
+    def is_chunk_set(self) -> bool:
+        """Whether its key is that of a chunk set (states.py: new_key)."""
+        return self.kind is DriveKind.PIPELINE and self.object_key.split("/")[2:3] == [Part.CHUNKS]
 
 
 class StoredStates:
@@ -233,7 +245,26 @@ class StoredStates:
         in_order = select(freed_objects).where(alone).order_by(freed_objects.c.freed_at, freed_objects.c.object_key)
         statement = in_order.offset(skip).limit(limit)
         with self._db.read() as connection:
-            return [FreedObject(row.tenant_id, DriveKind(row.kind), row.object_key) for row in connection.execute(statement)]
+            return [_freed(row) for row in connection.execute(statement)]
+
+    def freed_by(self, purge_ids: Collection[int]) -> list[FreedObject]:
+        """The objects whose bytes these purges wait for."""
+        with self._db.read() as connection:
+            rows = connection.execute(select(freed_objects).where(freed_objects.c.purge_id.in_(sorted(purge_ids))))
+            return [_freed(row) for row in rows]
+
+    def forgotten(self, counts: Mapping[FreedObject, int]) -> None:
+        """Vectors have left the caches that only these chunk sets had, so many of each; now their bytes may go."""
+        now = self._db.now()
+        mine = and_(*(freed_objects.c[name] == bindparam(f"of_{name}") for name in ("tenant_id", "kind", "object_key")))
+        mark = update(freed_objects).where(mine).values(forgotten_at=now, forgotten_vectors=bindparam("counted"))
+        rows = [
+            {"of_tenant_id": each.tenant_id, "of_kind": each.kind, "of_object_key": each.object_key, "counted": count}
+            for each, count in counts.items()
+        ]
+        if rows:
+            with self._db.begin() as connection:
+                connection.execute(mark, rows)
 
     def removed(self, objects: Sequence[FreedObject]) -> None:
         """The bytes of these are gone."""
@@ -248,6 +279,10 @@ class StoredStates:
                     for gone in part
                 )
                 connection.execute(delete(freed_objects).where(or_(*each)))
+
+
+def _freed(row: Row[Any]) -> FreedObject:
+    return FreedObject(row.tenant_id, DriveKind(row.kind), row.object_key, row.purge_id, row.forgotten_at, row.forgotten_vectors)
 
 
 def state_of(row: Row[Any]) -> StoredState:

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from primer_core.chunks import Chunk
 from primer_core.elements import Element, ElementKind, ParsedDocument
+from primer_core.failures import SystemFault
 from primer_core.part_keys import CORE, DOCUMENT, ELEMENTS
 from primer_core.stored_states import Part, PartKey
 
@@ -39,6 +40,10 @@ _CHUNKS = pa.schema(
         ("occurrence", pa.int32()),
     ]
 )
+
+
+class BodyDamaged(SystemFault):
+    """A body is not in the format that its part has."""
 
 
 def suffix(key: PartKey) -> str:
@@ -75,11 +80,14 @@ def chunks_body(chunks: Iterable[Chunk]) -> bytes:
 
 
 def to_chunks(body: bytes) -> tuple[Chunk, ...]:
-    """The chunk set of a body, in order."""
+    """The chunk set of a body, in order. Raises BodyDamaged for one that is no Parquet."""
     if not body:
         return ()
     lists = ("heading_path", "pages")
-    rows = pq.read_table(pa.BufferReader(body)).to_pylist()
+    try:
+        rows = pq.read_table(pa.BufferReader(body)).to_pylist()
+    except pa.ArrowInvalid as error:
+        raise BodyDamaged(f"a chunk set of {len(body)} bytes is no Parquet file; restore it from a backup") from error
     return tuple(Chunk(**(row | {name: tuple(row[name]) for name in lists})) for row in rows)
 
 

@@ -9,6 +9,8 @@ import pytest
 from sqlalchemy import delete, insert, text, update
 from sqlalchemy.exc import DBAPIError
 
+from primer_assets import forgotten_vectors
+from primer_assets.vectors import vector_key
 from primer_core.failures import SystemFault
 from primer_core.ids import content_hash
 from primer_core.lanes import Lane
@@ -16,7 +18,7 @@ from primer_core.stored_states import DriveKind
 from primer_resources.catalog.contents import HANDLING
 from primer_resources.catalog.schema_bodies import contents, freed_objects, parsed, purge_proofs, purges, stored_states
 from primer_resources.document_store import Arrived
-from tests.copies_bench import CopiesBench
+from tests.copies_bench import CopiesBench, passages
 from tests.primer_resources.catalog.world import TENANT
 
 BODIES = (contents, parsed, stored_states, freed_objects, purges)
@@ -69,7 +71,8 @@ def test_of_a_deleted_document_nothing_is_left_but_its_proof(bench: CopiesBench)
     assert proof.contents[0]["content_hash"] == content_hash(b"alpha|beta")
     assert (proof.contents[0]["size"], proof.contents[0]["bytes"]) == (10, "gone")
     assert {part["part"] for part in proof.contents[0]["parts"]} == {"blobs", "chunks"}
-    assert proof.looked_at == {"vector_rows": 2, "keyword_rows": 2, "objects": 2, "elements": 0, "cached_vectors": 2}
+    figures = {"vector_rows": 2, "keyword_rows": 2, "objects": 2, "elements": 0, "cached_vectors": 2, "unread_chunk_sets": 0}
+    assert proof.looked_at == figures
     assert proof.deleted_at < proof.purged_at
     assert bench.purge()["proofs"] == 0, "a purge is proved once"
 
@@ -235,6 +238,102 @@ def test_what_is_still_there_after_it_was_deleted_is_no_proof(bench: CopiesBench
     assert proved(bench) == []
     assert bench.purge()["proofs"] == 1
     assert bench.objects() == set()
+
+
+def cached(bench: CopiesBench) -> set[str]:
+    """The passages whose vectors the embedding cache has, of all that were ever embedded here."""
+    texts = {chunk.embed_text for content in bench.contents.values() for chunk in passages(content)}
+    return {each for each in texts if vector_key(bench.tools["v1"], each) in bench.tools["v1"].cache.vectors}
+
+
+def test_the_vectors_of_a_text_that_was_edited_away_go_with_its_chunk_set(bench: CopiesBench) -> None:
+    bench.put("north", "n/a.md", "alpha|beta")
+    settle(bench)
+    bench.put("north", "n/a.md", "beta|gamma")
+    settle(bench)
+    assert cached(bench) == {"alpha", "beta", "gamma"}
+    assert bench.purge()["vectors"] == 1
+    assert cached(bench) == {"beta", "gamma"}
+    bench.sources["north"].remove("n/a.md")
+    settle(bench)
+    bench.purge()
+    assert cached(bench) == set()
+    (proof,) = bench.world.rows(purge_proofs)
+    assert (proof.looked_at["cached_vectors"], proof.looked_at["unread_chunk_sets"]) == (2, 0)
+
+
+def test_a_vector_that_two_versions_of_a_document_had_is_counted_once(bench: CopiesBench) -> None:
+    bench.put("north", "n/a.md", "alpha|beta")
+    settle(bench)
+    bench.put("north", "n/a.md", "beta|gamma")
+    settle(bench)
+    bench.sources["north"].remove("n/a.md")
+    settle(bench)
+    assert bench.purge()["vectors"] == 3
+    (proof,) = bench.world.rows(purge_proofs)
+    assert proof.looked_at["cached_vectors"] == 3
+
+
+def test_a_chunk_set_that_was_lost_before_its_purge_is_not_claimed_as_looked_for(bench: CopiesBench) -> None:
+    bench.put("north", "n/a.md", "alpha")
+    bench.put("south", "s/b.md", "beta")
+    settle(bench)
+    drive = bench.store.of(TENANT).pipeline.drive
+    (mine,) = bench.catalog.states.of_content(TENANT, content_hash(b"alpha"))
+    drive.delete([entry.object_key for entry in mine.manifest.present() if entry.object_key])
+    for name, path in (("north", "n/a.md"), ("south", "s/b.md")):
+        bench.sources[name].remove(path)
+    settle(bench)
+    assert bench.purge()["proofs"] == 2
+    looked = {row.uri: row.looked_at for row in bench.world.rows(purge_proofs)}
+    figures = {uri[-4:]: (each["cached_vectors"], each["unread_chunk_sets"]) for uri, each in looked.items()}
+    assert figures == {"a.md": (0, 1), "b.md": (1, 0)}
+    assert cached(bench) == {"alpha"}
+
+
+def test_a_chunk_set_that_is_damaged_holds_up_no_purge(bench: CopiesBench) -> None:
+    bench.put("north", "n/a.md", "alpha")
+    settle(bench)
+    (mine,) = bench.catalog.states.of_content(TENANT, content_hash(b"alpha"))
+    (entry,) = mine.manifest.present()
+    assert entry.object_key is not None
+    bench.store.of(TENANT).pipeline.drive.replace(entry.object_key, b"no Parquet")
+    bench.sources["north"].remove("n/a.md")
+    settle(bench)
+    assert bench.purge()["proofs"] == 1
+    assert bench.world.rows(purge_proofs)[0].looked_at["unread_chunk_sets"] == 1
+    assert bench.objects() == set()
+
+
+@pytest.mark.parametrize("step", ["vectors gone", "bytes gone"])
+def test_the_figures_of_a_proof_are_right_after_a_kill(bench: CopiesBench, step: str) -> None:
+    bench.put("north", "n/a.md", "alpha|beta")
+    settle(bench)
+    bench.sources["north"].remove("n/a.md")
+    settle(bench)
+
+    def kill(at: str) -> None:
+        if at == step:
+            raise Killed
+
+    with pytest.raises(Killed):
+        bench.purge(kill)
+    bench.purge()
+    (proof,) = bench.world.rows(purge_proofs)
+    assert (proof.looked_at["cached_vectors"], proof.looked_at["unread_chunk_sets"]) == (2, 0)
+
+
+def test_passages_of_many_purges_are_forgotten_in_batches(bench: CopiesBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forgotten_vectors, "PASSAGES_A_BATCH", 3)
+    for number in range(4):
+        bench.put("north", f"n/{number}.md", f"a{number}|b{number}")
+    settle(bench)
+    for number in range(4):
+        bench.sources["north"].remove(f"n/{number}.md")
+    settle(bench)
+    assert bench.purge()["vectors"] == 8
+    assert cached(bench) == set()
+    assert [row.looked_at["cached_vectors"] for row in bench.world.rows(purge_proofs)] == [2, 2, 2, 2]
 
 
 def test_a_content_that_was_stored_and_given_to_nobody_goes_after_an_hour(bench: CopiesBench, tmp_path: Path) -> None:

@@ -160,6 +160,8 @@ def upgrade() -> None:
         sa.Column("object_key", sa.Text(), nullable=False),
         sa.Column("freed_at", UtcDateTime(), nullable=False),
         sa.Column("purge_id", BigInt, nullable=True),
+        sa.Column("forgotten_at", UtcDateTime(), nullable=True),
+        sa.Column("forgotten_vectors", BigInt, nullable=True),
         sa.ForeignKeyConstraint(["purge_id"], ["purges.purge_id"], name=op.f("fk_freed_objects_purge_id")),
         sa.PrimaryKeyConstraint("tenant_id", "kind", "object_key", name=op.f("pk_freed_objects")),
     )
