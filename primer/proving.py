@@ -36,8 +36,8 @@ class Owner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A body of a document. `state` is that of its manifest; `is_there` whether the object was found just now, None where there is none to
-    find."""
+    """A body of a document. `state` is that of its manifest, with the reason where it is deleted; `is_there` whether the object was found
+    just now, None where there is none to find, and False for one that was lost and has not been made again."""
 
     owner: Owner
     drive: str
@@ -132,9 +132,10 @@ def _freed(workspace: Workspace, purge: Purge) -> list[Piece]:
 
 
 def _piece(drive: Drive, entry: PartEntry, owner: Owner) -> Piece:
-    is_there = None if entry.object_key is None else drive.head(entry.object_key) is not None
+    is_there = False if entry.is_lost else None if entry.object_key is None else drive.head(entry.object_key) is not None
+    state = f"{entry.state} ({entry.deleted_reason})" if entry.deleted_reason else str(entry.state)
     by = f"{entry.written_by.stage} {entry.written_by.recipe}".strip()
-    return Piece(owner, drive.place, entry.part, entry.sub_key, entry.state, entry.size, entry.sha256, entry.object_key, is_there, by)
+    return Piece(owner, drive.place, entry.part, entry.sub_key, state, entry.size, entry.sha256, entry.object_key, is_there, by)
 
 
 def _rows(workspace: Workspace, doc_id: str) -> dict[str, dict[str, dict[str, int]]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import dagster as dg
 
 from primer_assets.grid_asset import grid_asset
+from primer_assets.lost_parts import BODY_GONE, note_lost, send_back
 from primer_assets.stage_run import StageRun, Tally, drain, plain_errors
 from primer_core.chunks import Chunk, diff_chunks
 from primer_core.reviews import output_version
@@ -56,11 +57,12 @@ def _chunk_outputs(run: StageRun, store: TenantStore, parser: str, batch: list[J
         by_content[job.content_hash or ""].append(job)
     missing = []
     for content_hash, jobs in by_content.items():
-        if store.has_chunks(content_hash, parser, chunker):
-            _finish(run, jobs, store.get_chunks(content_hash, parser, chunker), tally)
+        made = _kept(run, store, parser, jobs[0]) if store.has_chunks(content_hash, parser, chunker) else None
+        if made is not None:
+            _finish(run, jobs, made, tally)
         else:
             missing.append(content_hash)
-    for outcome in run.tools.chunker.chunk_many(_requests(run, store, parser, missing, by_content)) if missing else ():
+    for outcome in run.tools.chunker.chunk_many(_requests(run, store, parser, missing, by_content, tally)) if missing else ():
         jobs = by_content[outcome.content_hash]
         if outcome.fault is None:
             store.put_chunks(outcome.content_hash, parser, chunker, outcome.chunks, run.owner)
@@ -71,13 +73,27 @@ def _chunk_outputs(run: StageRun, store: TenantStore, parser: str, batch: list[J
             tally.fail(outcome.fault)
 
 
+def _kept(run: StageRun, store: TenantStore, parser: str, job: Job) -> tuple[Chunk, ...] | None:
+    """The chunk set of a job's content that should be there; None where it was lost, and is to be made again."""
+    content_hash = job.content_hash or ""
+    try:
+        return store.get_chunks(content_hash, parser, run.version.recipe.chunker.version)
+    except BODY_GONE as error:
+        note_lost(run, store.tenant_id, content_hash, job.accepted_pages, error)
+        return None
+
+
 def _requests(
-    run: StageRun, store: TenantStore, parser: str, missing: list[str], by_content: dict[str, list[Job]]
+    run: StageRun, store: TenantStore, parser: str, missing: list[str], by_content: dict[str, list[Job]], tally: Tally
 ) -> Iterator[ChunkRequest]:
     """Parsed documents, read one by one as the workers ask for them."""
     titles = run.catalog.parses.titles([by_content[content_hash][0].doc_id for content_hash in missing])
     for content_hash in missing:
-        document = store.get_document(content_hash, parser)
+        try:
+            document = store.get_document(content_hash, parser)
+        except BODY_GONE as error:
+            send_back(run, CHUNK, by_content[content_hash], error, tally)
+            continue
         yield ChunkRequest(content_hash, document, titles[by_content[content_hash][0].doc_id])
 
 

@@ -5,6 +5,7 @@ from itertools import islice
 import dagster as dg
 
 from primer_assets.grid_asset import grid_asset
+from primer_assets.lost_parts import BODY_GONE, send_back
 from primer_assets.stage_run import StageRun, Tally, plain_errors
 from primer_assets.vectors import embed_texts, vector_key
 from primer_core.failures import Deferred
@@ -55,7 +56,8 @@ def _drain(run: StageRun) -> Tally:
 
 def _embed(run: StageRun, batch: list[Job], tally: Tally) -> bool:
     """Embed what fits into the run's share, small documents first. Returns whether all of it was done."""
-    wanted = _wanted_strings(run, batch)
+    wanted = _wanted_strings(run, batch, tally)
+    batch = [job for job in batch if job.job_id in wanted]
     known = run.tools.cache.known({key for strings in wanted.values() for key in strings})
     missing: dict[int, dict[str, str]] = {}
     first: dict[str, int] = {}
@@ -88,14 +90,18 @@ def _embed(run: StageRun, batch: list[Job], tally: Tally) -> bool:
     return not left
 
 
-def _wanted_strings(run: StageRun, batch: list[Job]) -> dict[int, dict[str, str]]:
-    """job_id → the strings (key → text) of its passages that no index row has yet."""
+def _wanted_strings(run: StageRun, batch: list[Job], tally: Tally) -> dict[int, dict[str, str]]:
+    """job_id → the strings (key → text) of its passages that no index row has yet. Jobs whose chunk set was lost are sent back."""
     states = run.catalog.generations.states(run.version.name, {job.doc_id for job in batch})
     wanted = {}
     for job in batch:
         state = states.get(job.doc_id)
         manifest = {} if state is None else state.manifest
-        made = run.chunks_of(job, job.content_hash or "", job.accepted_pages)
+        try:
+            made = run.chunks_of(job, job.content_hash or "", job.accepted_pages)
+        except BODY_GONE as error:
+            send_back(run, EMBED, [job], error, tally)
+            continue
         wanted[job.job_id] = {
             vector_key(run.tools, chunk.embed_text): chunk.embed_text for chunk in made if chunk.id_in(job.doc_id) not in manifest
         }

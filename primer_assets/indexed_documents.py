@@ -69,7 +69,7 @@ def flip_held(run: StageRun, lanes: Mapping[str, int], tally: Tally, checkpoint:
     """Flip all documents that the run holds in these lanes (bucket → epoch). Returns how many flipped."""
     flipped = 0
     part: list[PlannedWrite] = []
-    for write in plans_in_hand(run, sorted(lanes)):
+    for write in plans_in_hand(run, sorted(lanes), tally):
         part.append(write)
         if len(part) >= FLIPS_A_TRANSACTION:
             flipped += _flip(run, part, lanes, tally)

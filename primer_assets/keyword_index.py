@@ -43,7 +43,7 @@ def write_keywords(run: StageRun, tally: Tally, checkpoint: Checkpoint) -> int:
     """Write the rows of all documents that the run holds. Returns how many documents these are."""
     documents = 0
     waiting: dict[str, list[PlannedWrite]] = defaultdict(list)
-    for write in plans_in_hand(run, run.buckets):
+    for write in plans_in_hand(run, run.buckets, tally):
         documents += 1
         waiting[write.job.bucket].append(write)
         if sum(len(each.plan.added) for each in waiting[write.job.bucket]) >= ROWS_A_COMMIT:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from primer_assets.lost_parts import BODY_GONE, ask_again
 from primer_assets.stage_run import StageRun, Tally
 from primer_core.failures import DocumentFault
 from primer_core.lanes import Lane
@@ -82,6 +83,10 @@ class _Parsing:
                     self.run.store.of(entry.tenant_id).fetch_content(entry.content_hash, target)
                 except DocumentFault as fault:
                     self._fail(self.under_way.pop(key).jobs, fault)
+                    continue
+                except BODY_GONE as error:
+                    lost = self.under_way.pop(key)
+                    ask_again(self.run, lost.tenant_id, lost.content_hash, lost.jobs, error, self.tally)
                     continue
                 target.chmod(stat.S_IRUSR)
                 pages = None

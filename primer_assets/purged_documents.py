@@ -166,12 +166,14 @@ class _Purging:
 
 
 def _bodies_looked_for(purge: Purge, objects: Sequence[FreedObject]) -> dict[str, int]:
-    """The proof's figures of bodies and of the vectors that were theirs. A chunk set without its mark could not be read any more."""
+    """The proof's figures of bodies and of the vectors that were theirs. A chunk set without its mark could not be read any more, nor
+    could one that was known to be lost."""
     parts = Counter(entry.part for content in purge.contents if content.is_freed for entry in content.entries if entry.object_key)
     chunk_sets = [freed for freed in objects if freed.is_chunk_set]
+    lost = [entry for content in purge.contents if content.is_freed for entry in content.entries if entry.is_lost]
     return {
         "objects": parts.total(),
         "elements": parts[Part.PARSED],
         "cached_vectors": sum(freed.forgotten_vectors or 0 for freed in chunk_sets),
-        "unread_chunk_sets": sum(freed.forgotten_at is None for freed in chunk_sets),
+        "unread_chunk_sets": sum(freed.forgotten_at is None for freed in chunk_sets) + sum(entry.part is Part.CHUNKS for entry in lost),
     }

@@ -51,10 +51,11 @@ def write_vectors(run: StageRun, batch: Sequence[Job], tally: Tally, checkpoint:
     """Open a generation for each claimed job, record the rows to come, and write them with their vectors."""
     checkpoint("claimed")
     ready = _ready(run, batch, tally)
-    writes = [plan_one(run, job, state) for job, state in run.catalog.generations.open(ready, run.owner)]
+    planned = (plan_one(run, job, state, tally) for job, state in run.catalog.generations.open(ready, run.owner))
+    writes = [write for write in planned if write is not None]
     run.catalog.generations.intend(
         run.version.name,
-        ((write.job, write.plan.generation, [planned.row_id for planned in write.plan.added]) for write in writes),
+        ((write.job, write.plan.generation, [chunk.row_id for chunk in write.plan.added]) for write in writes),
     )
     checkpoint("intended")
     part: list[PlannedWrite] = []

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from threading import Event
 
-from primer_assets.stage_run import StageRun
+from primer_assets.lost_parts import BODY_GONE, send_write_back
+from primer_assets.stage_run import StageRun, Tally
 from primer_core.failures import SystemFault
 from primer_core.stages import WRITE, Operation
 from primer_core.write_plan import PlannedChunk, WritePlan, plan_write
@@ -54,14 +55,20 @@ def pause(seconds: float) -> None:
     Event().wait(seconds)
 
 
-def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:
-    """The write of one job whose generation is open. A permission change writes the passages that the rows hold; a delete writes none, nor
+def plan_one(run: StageRun, job: Job, state: WriteState, tally: Tally) -> PlannedWrite | None:
+    """The write of one job whose generation is open; None where its chunk set was lost, and the job is sent back.
+
+    A permission change writes the passages that the rows hold; a delete writes none, nor
     does a copy, for which the rows of its canonical document stand."""
     if job.generation is None or job.acl_ids is None:
         raise SystemFault(f"job {job.job_id} of document {job.doc_id} has no open generation, so its rows would be wrong")
     source: WriteState | Job = state if job.operation is Operation.ACL else job
     gone = job.operation in (Operation.DELETE, Operation.COPY) or source.content_hash is None
-    made = () if gone else run.chunks_of(job, source.content_hash or "", source.accepted_pages)
+    try:
+        made = () if gone else run.chunks_of(job, source.content_hash or "", source.accepted_pages)
+    except BODY_GONE as error:
+        send_write_back(run, job, state, error, tally)
+        return None
     if job.operation is Operation.ACL:
         made = tuple(chunk for chunk in made if chunk.id_in(job.doc_id) in state.manifest)
     rewrite = state.acl_ids is not None and state.acl_ids != job.acl_ids
@@ -70,15 +77,15 @@ def plan_one(run: StageRun, job: Job, state: WriteState) -> PlannedWrite:
     )
 
 
-def plans_in_hand(run: StageRun, buckets: Sequence[str]) -> Iterator[PlannedWrite]:
+def plans_in_hand(run: StageRun, buckets: Sequence[str], tally: Tally) -> Iterator[PlannedWrite]:
     """The plans of all documents that the run holds in the write stage, computed again from what is stored."""
     held = run.catalog.jobs.held(WRITE, run.version.name, buckets, run.owner)
     for start in range(0, len(held), run.settings.claim_batch):
         part = held[start : start + run.settings.claim_batch]
         states = run.catalog.generations.states(run.version.name, {job.doc_id for job in part})
         for job in part:
-            if job.generation is not None:
-                yield plan_one(run, job, states[job.doc_id])
+            if job.generation is not None and (write := plan_one(run, job, states[job.doc_id], tally)) is not None:
+                yield write
 
 
 def still_held(run: StageRun, writes: Sequence[PlannedWrite]) -> list[PlannedWrite]:

@@ -35,6 +35,7 @@ class Reason(StrEnum):
     NAME_NOT_UTF8 = "name_not_utf8"
     CHANGING = "changing"
     BYTES_DELETED = "bytes_deleted"
+    BYTES_LOST = "bytes_lost"
     ATTEMPTS_EXHAUSTED = "attempts_exhausted"
 
 
@@ -59,6 +60,8 @@ NEXT_ACTION: dict[Reason, str] = {
     Reason.NAME_NOT_UTF8: "rename the file to a valid UTF-8 name",
     Reason.CHANGING: "the file kept changing while it was read; it is tried again at the next sync",
     Reason.BYTES_DELETED: "`primer replay --doc DOC --to-stage parse --apply`: its source is asked for it again",
+    Reason.BYTES_LOST: "its source is asked for it again at the next sync by itself; where the source does not have it either, restore the "
+    "drive from a backup and sync again",
     Reason.ATTEMPTS_EXHAUSTED: "read the error, mend its cause, then `primer dlq retry`",
 }
 """What a person should do about each reason."""

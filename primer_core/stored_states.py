@@ -45,10 +45,11 @@ class PartState(StrEnum):
 
 
 class DeletedReason(StrEnum):
-    """Why a body is gone while its state stands."""
+    """Why a body is gone while its state stands. LOST: nobody deleted it, its object was not on its drive any more."""
 
     POST_PARSE_POLICY = "post_parse_policy"
     RTBF = "rtbf"
+    LOST = "lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,11 @@ class PartEntry:
         """The same without its body."""
         return replace(self, state=PartState.DELETED, object_key=None, deleted_reason=reason, updated_at=at)
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the body is gone without anybody having deleted it."""
+        return self.deleted_reason is DeletedReason.LOST
+
     def kept_again(self, object_key: str, at: datetime) -> "PartEntry":
         """The same with its body again, under another key."""
         return replace(self, state=PartState.PRESENT, object_key=object_key, deleted_reason=None, updated_at=at)
@@ -194,6 +200,10 @@ class Manifest:
     def merged(self, entries: Iterable[PartEntry]) -> "Manifest":
         """With these entries in the place of those of the same keys."""
         return Manifest({**self.entries, **{entry.key: entry for entry in entries}})
+
+    def without_object(self, object_key: str, at: datetime) -> "Manifest":
+        """The same after an object was found to be lost; unchanged where no entry has it, since another took its place meanwhile."""
+        return self.merged(entry.deleted(DeletedReason.LOST, at) for entry in self.present() if entry.object_key == object_key)
 
     def without_bodies(self, parts: Collection[Part], reason: DeletedReason, at: datetime) -> "Manifest":
         """The same after the bodies of these parts are deleted; what has none stays as it is."""

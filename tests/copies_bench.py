@@ -224,12 +224,12 @@ class CopiesBench:
         for batch in run.claims(WRITE, sorted(lanes)):
             vector_index.write_vectors(run, batch, tally, checkpoint)
         waiting = defaultdict(list)
-        for write in plans_in_hand(run, sorted(lanes)):
+        for write in plans_in_hand(run, sorted(lanes), Tally()):
             waiting[write.job.bucket].append(write)
         for bucket, writes in waiting.items():
             keyword_index._write_rows(run, bucket, writes, tally)
         checkpoint("keywords_written")
-        for write in plans_in_hand(run, sorted(lanes)):
+        for write in plans_in_hand(run, sorted(lanes), Tally()):
             self.tick()
             indexed_documents._flip(run, [write], lanes, tally)
             checkpoint("flipped")

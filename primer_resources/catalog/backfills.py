@@ -295,7 +295,7 @@ class Backfills:
         """Documents whose bytes are not kept come back with the next sync of their source, which writes them to every open version."""
         for facts in fetched:
             self._replays.parse_anew(connection, facts, target)
-        self._replays.ask_again(connection, [facts.row for facts in fetched])
+        self._replays.fetch_again(connection, [facts.row.doc_id for facts in fetched])
         for source_id in sorted({facts.row.source_id for facts in fetched}):
             self._sources.make_due(connection, source_id, in_full=True)
 

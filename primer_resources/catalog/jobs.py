@@ -360,6 +360,18 @@ class Jobs:
                 )
             )
 
+    def step_back(self, connection: Connection, stage: Stage, held: Sequence[Job], owner: str, to: Stage) -> None:
+        """Inside a transaction: jobs back to the entry of an earlier stage, no attempt spent: what that stage made is not there any more.
+        One with a newer version behind it is superseded."""
+        is_overtaken = overtaken()
+        for job in held:
+            values = {
+                "state": case((is_overtaken, State.SUPERSEDED), else_=to.entry),
+                "finished_at": case((is_overtaken, self._db.now()), else_=None),
+            }
+            back = update(jobs).where(_mine(job, owner, stage))
+            connection.execute(back.values(**values, stage=to.name, lease_owner=None, lease_until=None))
+
     def fail(self, stage: Stage, job: Job, owner: str, error: PrimerError) -> None:
         """Put a job where its error leads: dead letter, back with backoff, or deferred. A job that is no longer the owner's is left, and
         nobody needs a dead letter of a version that has a newer one behind it."""

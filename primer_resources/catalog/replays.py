@@ -11,19 +11,20 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, and_, or_, select, tuple_, update
 
+from primer_core.failures import Deferred
 from primer_core.lanes import Lane
 from primer_core.outcomes import Outcome
 from primer_core.part_keys import DOCUMENT, ELEMENTS
 from primer_core.replay import Judgement, Kept, ReplayAction, ReplayVerdict, Selectors, judge_replay
 from primer_core.reviews import output_version
-from primer_core.stages import PARSE, WRITE, Operation, Stage
+from primer_core.stages import CHUNK, PARSE, WRITE, Operation, Stage
 from primer_core.stored_states import Manifest, intake_state, pipeline_state
 from primer_resources.catalog.contents import lock_contents
 from primer_resources.catalog.database import Database
 from primer_resources.catalog.deployments import IndexVersion, is_live
 from primer_resources.catalog.generations import lock_documents, slices
 from primer_resources.catalog.job_order import LIVE
-from primer_resources.catalog.jobs import Jobs, NewJob
+from primer_resources.catalog.jobs import Job, Jobs, NewJob
 from primer_resources.catalog.ledger import Entry, Ledger
 from primer_resources.catalog.parses import Parses
 from primer_resources.catalog.reviews import Reviews
@@ -99,7 +100,7 @@ class Replays:
                     self.parse_anew(connection, facts, version)
                 if candidate.action is ReplayAction.JOB:
                     self._replay(connection, facts, version, stage)
-            self.ask_again(connection, [facts.row for candidate, facts in judged if candidate.action is ReplayAction.FETCH])
+            self.fetch_again(connection, [facts.row.doc_id for candidate, facts in judged if candidate.action is ReplayAction.FETCH])
         return [candidate for candidate, _ in judged]
 
     def parse_anew(self, connection: Connection, facts: "Facts", version: IndexVersion) -> None:
@@ -117,15 +118,40 @@ class Replays:
         mine = and_(documents.c.doc_id == row.doc_id, is_live(version.name))
         connection.execute(update(documents).where(mine).values(status="pending", reason=None))
 
-    def ask_again(self, connection: Connection, rows: Sequence[Row[Any]]) -> None:
-        """Inside a transaction that has locked the documents: mark them to be fetched again, and what holds them: a member comes out of
-        its container."""
-        ids = [row.doc_id for row in rows]
-        holders = {(row.source_id, row.container) for row in rows if row.container is not None}
+    def fetch_again(self, connection: Connection, ids: Sequence[str]) -> None:
+        """Inside a transaction that has locked these documents: the next sync that sees them fetches them again, and what holds them, since
+        a member comes out of its container."""
+        mine = select(documents.c.source_id, documents.c.container).where(documents.c.doc_id.in_(ids), documents.c.container.is_not(None))
+        holders = {(row.source_id, row.container) for row in connection.execute(mine)}
         inside = and_(tuple_(documents.c.source_id, documents.c.path).in_(sorted(holders)), documents.c.deleted_at.is_(None))
         if ids:
             marked = update(documents).where(or_(documents.c.doc_id.in_(ids), inside))
             connection.execute(marked.values(fetch_again=True))
+
+    def rebuild(self, job: Job, content_hash: str, accepted_pages: str, owner: str) -> None:
+        """A held permission change whose rows cannot be planned, since the chunk set that they are of is not kept any more: a job that
+        makes the chunk set again and writes the rows takes its place, or it waits where the document is on its way to another content."""
+        with self._db.begin() as connection:
+            lock_documents(connection, [job.doc_id])
+            row = connection.execute(select(documents).where(documents.c.doc_id == job.doc_id)).one()
+            others = select(jobs.c.job_id).where(jobs.c.doc_id == job.doc_id, jobs.c.index_version == job.index_version, LIVE)
+            is_busy = connection.execute(others.where(jobs.c.operation != Operation.ACL).limit(1)).first() is not None
+            is_same = (row.content_hash, row.canonical_doc_id, row.deleted_at) == (content_hash, job.doc_id, None)
+            if is_same and not is_busy:
+                self._jobs.put_back(connection, WRITE, [job], owner)
+                again = NewJob(
+                    row.doc_id,
+                    row.source_id,
+                    row.source_version,
+                    content_hash,
+                    row.bucket,
+                    Lane.FAST,
+                    Operation.UPSERT,
+                    self._db.now(),
+                )
+                self._jobs.add_replay(connection, again, job.index_version, CHUNK, accepted_pages)
+                return
+        self._jobs.fail(WRITE, job, owner, Deferred(f"document {job.doc_id} has no chunk set; its rows follow when its next job ends"))
 
     def _judge(
         self, connection: Connection, entries: Sequence[Entry], version: IndexVersion, stage: Stage, sources: Sequence[Source]

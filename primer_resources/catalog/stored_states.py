@@ -228,9 +228,39 @@ class StoredStates:
                 return False
             for state in self.claims(connection, tenant_id, [content_hash]):
                 entry = state.manifest.find(Part.BLOBS)
-                if entry is not None and entry.deleted_reason is DeletedReason.POST_PARSE_POLICY:
+                if entry is not None and entry.deleted_reason in (DeletedReason.POST_PARSE_POLICY, DeletedReason.LOST):
                     self.change(connection, state, state.manifest.merged([entry.kept_again(key, now)]))
         return True
+
+    def lose(self, node_id: str, key: str) -> None:
+        """An object of a pipeline state is not on its drive any more: its manifest says so from now on, unless it has another by now."""
+        while (state := self.find([node_id]).get(node_id)) is not None:
+            left = state.manifest.without_object(key, self._db.now())
+            if left == state.manifest:
+                return
+            with self._db.begin() as connection:
+                if self.change(connection, state, left):
+                    return
+
+    def lose_source(self, tenant_id: str, content_hash: str, key: str) -> None:
+        """The source bytes of a content are not on their drive any more: so say all who have it, unless it has others by now."""
+        now = self._db.now()
+        with self._db.begin() as connection:
+            lock_contents(connection, [(tenant_id, content_hash)])
+            same = and_(is_content(tenant_id, content_hash), contents.c.object == key)
+            if connection.execute(update(contents).where(same).values(object=None)).rowcount != 1:
+                return
+            for state in self.claims(connection, tenant_id, [content_hash]):
+                self.change(connection, state, state.manifest.without_object(key, now))
+
+    def is_source_lost(self, tenant_id: str, content_hash: str) -> bool:
+        """Whether the source bytes of a content were lost, as one of the states that have it tells."""
+        mine = and_(stored_states.c.tenant_id == tenant_id, stored_states.c.content_hash == content_hash)
+        theirs = select(stored_states.c.manifest).where(mine, stored_states.c.graph == f"{DriveKind.INTAKE}:{tenant_id}").limit(1)
+        with self._db.read() as connection:
+            manifest = connection.execute(theirs).scalar_one_or_none()
+        entry = None if manifest is None else Manifest.from_json(manifest).find(Part.BLOBS)
+        return entry is not None and entry.is_lost
 
     def doom(self, connection: Connection, doc_ids: Collection[str]) -> None:
         """Inside the transaction that tombstones documents: their intake states are to be purged."""

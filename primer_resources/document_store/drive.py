@@ -43,7 +43,10 @@ class ObjectGone(SystemFault):
     """An object that should be on a drive is not there, though the drive is."""
 
     def __init__(self, key: str, place: str) -> None:
-        super().__init__(f"object {key} is not on drive {place}; restore it from a backup, or sync its source to have it made again")
+        super().__init__(
+            f"object {key} is not on drive {place}, though the drive is; a sweep makes it again when a document needs it, "
+            "and `primer store reconcile` tells what else is missing"
+        )
         self.key = key
         self.place = place
 

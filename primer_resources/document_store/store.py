@@ -29,6 +29,10 @@ PARSE_STAGE = "parse"
 CHUNK_STAGE = "chunk"
 
 
+class PartGone(SystemFault):
+    """A body that a stage reads is not kept any more, as the catalog knows already."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arrived:
     """A file that a connector fetched: its hash, size (bytes), kind, and the lane that it is to be parsed in."""
@@ -102,12 +106,14 @@ class TenantStore:
         return self.contents.object_of(self.tenant_id, content_hash) == key
 
     def fetch_content(self, content_hash: str, target: Path) -> None:
-        """Copy source bytes to a private file, checking the hash on the way. Raises SystemFault where they are gone or differ, and
-        DocumentFault where they were deleted after they were indexed."""
+        """Copy source bytes to a private file, checking the hash on the way. Raises ObjectGone where they are not on their drive, PartGone
+        where that is known, SystemFault where they differ, and DocumentFault where they were deleted after they were indexed."""
         if content_hash == EMPTY_CONTENT:
             target.write_bytes(b"")
             return
         key = self.contents.object_of(self.tenant_id, content_hash)
+        if key is None and self.pipeline.states.is_source_lost(self.tenant_id, content_hash):
+            raise PartGone(f"the source bytes of content {content_hash[:12]} were lost from drive {self.intake.place}")
         if key is None and self.contents.is_known(self.tenant_id, content_hash):
             raise DocumentFault(
                 Reason.BYTES_DELETED, f"the source bytes of content {content_hash[:12]} were deleted after they were indexed"
@@ -129,13 +135,13 @@ class TenantStore:
         return manifest.has(*DOCUMENT) and manifest.has(*ELEMENTS)
 
     def get_parsed(self, content_hash: str, version: str) -> ParsedDocument:
-        """A parsed document. Raises SystemFault where it is gone or damaged."""
+        """A parsed document. Raises ObjectGone or PartGone where it is not kept, SystemFault where it is damaged."""
         bodies = self.pipeline.read(pipeline_state(self.tenant_id, content_hash, version), PARSED)
         self._require(bodies, (DOCUMENT, ELEMENTS), content_hash)
         return to_parsed(bodies)
 
     def get_document(self, content_hash: str, version: str) -> bytes:
-        """A parsed content's DoclingDocument, zstd-compressed JSON, without its elements. Raises SystemFault where it is gone."""
+        """A parsed content's DoclingDocument, zstd-compressed JSON, without its elements. Raises as `get_parsed`."""
         return self._body(content_hash, version, DOCUMENT)
 
     def put_chunks(self, content_hash: str, version: str, chunker_version: str, chunks: Iterable[Chunk], run: str) -> None:
@@ -149,7 +155,7 @@ class TenantStore:
         return self.pipeline.manifest(pipeline_state(self.tenant_id, content_hash, version)).has(*chunk_set(chunker_version))
 
     def get_chunks(self, content_hash: str, version: str, chunker_version: str) -> tuple[Chunk, ...]:
-        """A chunk set, in order. Raises SystemFault where it is gone or damaged."""
+        """A chunk set, in order. Raises as `get_parsed`."""
         return to_chunks(self._body(content_hash, version, chunk_set(chunker_version)))
 
     def put_picture(self, content_hash: str, version: str, page: int, region: int, png: bytes, run: str) -> str:
@@ -175,6 +181,7 @@ class TenantStore:
         there = set(bodies)
         for part, sub_key in wanted:
             if (part, sub_key) not in there:
-                raise SystemFault(
-                    f"content {content_hash[:12]} of tenant {self.tenant_id} has no {part} {sub_key}; restore it from a backup"
+                raise PartGone(
+                    f"content {content_hash[:12]} of tenant {self.tenant_id} has no {part} {sub_key} any more; "
+                    "`primer replay --doc DOC --to-stage parse --apply` makes it again"
                 )
