@@ -21,13 +21,13 @@ def test_a_backfill_is_begun_and_tells_how_far_it_is(api: Api) -> None:
     assert (made["state"], made["total"], made["done"], made["failed"], made["eta_s"]) == ("running", 1, 0, 0, None)
     found = api.request("GET", f"/v1/backfills/{made['backfill_id']}")
     assert found.json() == made
-    assert begin(api).status_code == 422, "it is being filled already"
+    assert begin(api).status_code == 409, "it is being filled already"
 
 
 def test_a_reason_that_is_not_the_recipes_difference_and_an_unknown_backfill_are_refused(api: Api) -> None:
     api.world.catalog.deployments.add_version("v2", REMODELLED, VersionState.BUILDING, len(BUCKETS))
     answer = begin(api, reason="parser")
-    assert (answer.status_code, "say --reason embedding_model" in answer.text) == (422, True)
+    assert (answer.status_code, "say --reason embedding_model" in answer.text) == (409, True)
     assert api.request("GET", "/v1/backfills/9").status_code == 404
 
 
