@@ -22,7 +22,7 @@ PASSAGES_A_BATCH = 5_000
 """Passages after which the caches are asked: some megabytes of text in memory, and few commits of a cache."""
 
 Texts = dict[str, str]
-"""What was embedded → SHA-256 of the passage that it is of."""
+"""What was embedded → its SHA-256. Not the passage's own words: two passages that differ in a link's target are embedded as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class VectorForgetter:
                 continue
             try:
                 body = drive.get(each.object_key)
-                batch[each] = {chunk.embed_text: content_hash(chunk.text.encode()) for chunk in to_chunks(body)}
+                batch[each] = {chunk.embed_text: content_hash(chunk.embed_text.encode()) for chunk in to_chunks(body)}
             except (ObjectGone, BodyDamaged):
                 self.tally.counts["unread_chunk_sets"] += 1
         if batch:

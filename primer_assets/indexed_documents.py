@@ -97,7 +97,7 @@ def _flip_of(write: PlannedWrite, old: Mapping[str, int]) -> Flip:
     records = tuple(
         ChunkRecord(
             planned.chunk_id,
-            content_hash(planned.chunk.text.encode()),
+            content_hash(planned.chunk.embed_text.encode()),
             planned.chunk.ordinal,
             planned.chunk.heading_path,
             planned.chunk.pages[0] if planned.chunk.pages else None,

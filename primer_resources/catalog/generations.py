@@ -46,7 +46,7 @@ class WriteState:
 
 @dataclass(frozen=True, slots=True)
 class ChunkRecord:
-    """A chunk as the catalog lists it."""
+    """A chunk as the catalog lists it. `text_hash` is the SHA-256 of the string that was embedded."""
 
     chunk_id: str
     text_hash: str

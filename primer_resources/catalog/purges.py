@@ -290,7 +290,7 @@ class Purges:
             return [_purge(row) for row in connection.execute(select(purges).where(mine).order_by(purges.c.purge_id))]
 
     def living_texts(self, text_hashes: Collection[str]) -> set[str]:
-        """Those of these texts (by their SHA-256) that a passage of some document still has."""
+        """Those of these embedded texts (by their SHA-256) that a passage of some document still has."""
         found: set[str] = set()
         with self._db.read() as connection:
             for part in slices(sorted(text_hashes)):

@@ -369,6 +369,8 @@ chunks = Table(
     Index(None, "doc_id", "index_version"),
     Index(None, "text_hash"),
 )
+"""The passages that the indexes hold of a document. `text_hash` is of the string that was embedded: it says whether a vector is still
+somebody's."""
 
 intents = Table(
     "intents",

@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 
 from primer_assets import forgotten_vectors
 from primer_assets.vectors import vector_key
+from primer_core.chunks import Chunk, number_occurrences
 from primer_core.failures import SystemFault
 from primer_core.ids import content_hash
 from primer_core.lanes import Lane
@@ -18,6 +19,7 @@ from primer_core.stored_states import DriveKind
 from primer_resources.catalog.contents import HANDLING
 from primer_resources.catalog.schema_bodies import contents, freed_objects, parsed, purge_proofs, purges, stored_states
 from primer_resources.document_store import Arrived
+from tests import copies_bench
 from tests.copies_bench import CopiesBench, passages
 from tests.primer_resources.catalog.world import TENANT
 
@@ -244,6 +246,23 @@ def cached(bench: CopiesBench) -> set[str]:
     """The passages whose vectors the embedding cache has, of all that were ever embedded here."""
     texts = {chunk.embed_text for content in bench.contents.values() for chunk in passages(content)}
     return {each for each in texts if vector_key(bench.tools["v1"], each) in bench.tools["v1"].cache.vectors}
+
+
+def test_an_edit_that_moves_only_a_links_target_keeps_the_vector(bench: CopiesBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def linked(content: bytes) -> tuple[Chunk, ...]:
+        words, _, _ = content.decode().partition("#")
+        return number_occurrences([Chunk(0, (), "", content.decode(), words, (), 1)])
+
+    monkeypatch.setattr(copies_bench, "passages", linked)
+    for target in ("here", "there", "elsewhere"):
+        bench.put("north", "n/a.md", f"alpha#{target}")
+        settle(bench)
+        bench.purge()
+        assert bench.embedder.asked == 1
+    assert len(bench.tools["v1"].cache.vectors) == 1
+    bench.sources["north"].remove("n/a.md")
+    settle(bench)
+    assert bench.purge()["vectors"] == 1
 
 
 def test_the_vectors_of_a_text_that_was_edited_away_go_with_its_chunk_set(bench: CopiesBench) -> None:
