@@ -289,7 +289,7 @@ class SourceSync:
             place.event_time,
         )
         if read.fault is not None:
-            self.catalog.jobs.add_dead(connection, job, self.versions, FETCH, read.fault)
+            self.catalog.dead_letters.add(connection, job, self.versions, FETCH, read.fault)
             self.report.unreadable += 1
         else:
             operation = self.catalog.copies.join(connection, doc_id, version.content_hash or "", self.versions)

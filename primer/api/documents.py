@@ -81,7 +81,7 @@ def _retry_document(context: Context, names: list[str], job_id: int) -> Literal[
         with context.catalog.database.begin() as connection:
             context.catalog.sources.make_due(connection, letters[0].source, in_full=True)
         return "sync"
-    context.catalog.jobs.retry([job_id])
+    context.catalog.dead_letters.retry([job_id])
     return "sweep"
 
 

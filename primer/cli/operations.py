@@ -81,7 +81,7 @@ def dlq_retry(
     with open_workspace() as workspace:
         doc_id = None if doc is None else resolve(workspace, doc)
         letters = workspace.catalog.lookup.dead_letters(doc_id=doc_id)
-        moved = workspace.catalog.jobs.retry([letter.job_id for letter in letters])
+        moved = workspace.catalog.dead_letters.retry([letter.job_id for letter in letters])
         workspace.catalog.sources.list_next({letter.source for letter in letters if letter.stage == FETCH})
     if json:
         print_json({"retried": moved, "wait_for_sync": len(letters) - moved})

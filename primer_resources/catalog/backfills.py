@@ -20,6 +20,7 @@ from primer_core.replay import ReplayVerdict, judge_replay
 from primer_core.stages import CHUNK, EMBED, HELD, PARSE, WAITING, WRITE, Stage, State
 from primer_resources.catalog.contents import lock_contents
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.dead_letters import DeadLetters
 from primer_resources.catalog.deployments import Deployments, IndexVersion
 from primer_resources.catalog.generations import lock_documents
 from primer_resources.catalog.jobs import Jobs
@@ -71,10 +72,18 @@ class Backfills:
     """Begins, feeds, steers and ends backfills."""
 
     def __init__(
-        self, database: Database, deployments: Deployments, replays: Replays, jobs_: Jobs, ledger: Ledger, sources: Sources
+        self,
+        database: Database,
+        deployments: Deployments,
+        replays: Replays,
+        jobs_: Jobs,
+        letters: DeadLetters,
+        ledger: Ledger,
+        sources: Sources,
     ) -> None:
         self._db = database
-        self._deployments, self._replays, self._jobs, self._ledger, self._sources = deployments, replays, jobs_, ledger, sources
+        self._deployments, self._replays, self._sources = deployments, replays, sources
+        self._jobs, self._dead_letters, self._ledger = jobs_, letters, ledger
 
     def count_living(self) -> int:
         """How many documents live: a look at one index, once a backfill."""
@@ -289,7 +298,7 @@ class Backfills:
         """What failed would fail in the same way again: the letter is as good as one that the version has earned itself."""
         job = facts.job(PARSE, letter.event_time)
         fault = DocumentFault(Reason(letter.reason), letter.error)
-        self._jobs.add_dead(connection, job, [target.name], letter.stage, fault)
+        self._dead_letters.add(connection, job, [target.name], letter.stage, fault)
 
     def _ask(self, connection: Connection, fetched: Sequence[Facts], target: IndexVersion) -> None:
         """Documents whose bytes are not kept come back with the next sync of their source, which writes them to every open version."""

@@ -12,6 +12,7 @@ from primer_resources.catalog.coherence import Coherence
 from primer_resources.catalog.contents import Contents
 from primer_resources.catalog.copies import Copies
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.dead_letters import DeadLetters
 from primer_resources.catalog.deployments import Deployments
 from primer_resources.catalog.documents import Documents
 from primer_resources.catalog.events import Events
@@ -62,13 +63,14 @@ class Catalog:
         self.holders = Holders(self.database)
         policy = policy or RetryPolicy()
         self.ledger = Ledger(self.database, random)
-        self.jobs = Jobs(self.database, policy, random, self.ledger)
+        self.dead_letters = DeadLetters(self.database, self.ledger)
+        self.jobs = Jobs(self.database, policy, random, self.ledger, self.dead_letters)
         self.queue = Queue(self.database)
         self.events = Events(self.database, policy, random)
         self.plan_figures = PlanFigures(self.database)
         self.reviews = Reviews(self.database, self.deployments, self.jobs)
         self.replays = Replays(self.database, self.ledger, self.jobs, self.reviews, self.parses)
-        self.backfills = Backfills(self.database, self.deployments, self.replays, self.jobs, self.ledger, self.sources)
+        self.backfills = Backfills(self.database, self.deployments, self.replays, self.jobs, self.dead_letters, self.ledger, self.sources)
         self.promotions = Promotions(self.database, self.deployments, self.backfills, self.ledger)
         self.body_policies = BodyPolicies(self.database, self.states, self.ledger, self.reviews, self.parses)
         self.lanes = Lanes(self.database)

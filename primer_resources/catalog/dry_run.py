@@ -22,6 +22,7 @@ from primer_resources.catalog.catalog import Catalog
 from primer_resources.catalog.contents import Contents
 from primer_resources.catalog.copies import Content, Copies
 from primer_resources.catalog.database import Database
+from primer_resources.catalog.dead_letters import DeadLetters
 from primer_resources.catalog.documents import Deletion, Documents, KnownDocument, Placement, VersionFacts
 from primer_resources.catalog.held_deletes import HeldDeletes
 from primer_resources.catalog.jobs import Jobs, NewJob
@@ -114,10 +115,14 @@ class _Jobs(Jobs):
     def add(self, connection: Connection, new: Iterable[NewJob], index_versions: Sequence[str]) -> None:
         """Nothing."""
 
-    def add_dead(self, connection: Connection, change: NewJob, index_versions: Sequence[str], stage: str, fault: DocumentFault) -> None:
+    def supersede(self, connection: Connection, doc_id: str, now: datetime) -> None:
         """Nothing."""
 
-    def supersede(self, connection: Connection, doc_id: str, now: datetime) -> None:
+
+class _DeadLetters(DeadLetters):
+    """Makes none: what could not be read is told by the look itself."""
+
+    def add(self, connection: Connection, change: NewJob, index_versions: Sequence[str], stage: str, fault: DocumentFault) -> None:
         """Nothing."""
 
 
@@ -197,7 +202,8 @@ class DryCatalog(Catalog):
         super().__init__(catalog.database.url.render_as_string(hide_password=False), catalog.database.clock, Random(0))
         self.written = WrittenDown()
         self.documents = _Documents(self.database, self.written)
-        self.jobs = _Jobs(self.database, RetryPolicy(), Random(0), self.ledger)
+        self.dead_letters = _DeadLetters(self.database, self.ledger)
+        self.jobs = _Jobs(self.database, RetryPolicy(), Random(0), self.ledger, self.dead_letters)
         self.copies = _Copies(self.database, self.jobs)
         self.acls = _Acls(self.database, self.written)
         self.sources = _Sources(self.database, self.written)

@@ -6,16 +6,14 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, delete, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, insert, literal, or_, select, update
 
 from primer_core.failures import Deferred, DocumentFault, PrimerError, Reason
 from primer_core.lanes import Lane, lane_of
-from primer_core.outcomes import Outcome, Receipt
 from primer_core.retry import RetryPolicy, compute_backoff
 from primer_core.stages import HELD, PARSE, WAITING, Operation, Stage, State, entry_of, stage_of
 from primer_resources.catalog.database import Database
-from primer_resources.catalog.deployments import LIVE_VERSION, is_live
-from primer_resources.catalog.generations import bury_intents, lock_documents
+from primer_resources.catalog.dead_letters import DeadLetters
 from primer_resources.catalog.job_order import ACCESS, LIVE, blocked, overtaken
 from primer_resources.catalog.ledger import Ledger
 from primer_resources.catalog.schema import documents, in_states, jobs, sources
@@ -63,7 +61,6 @@ class NewJob:
     event_time: datetime
 
 
-_DEAD_COLUMNS = (jobs.c.job_id, jobs.c.doc_id, jobs.c.source_id, jobs.c.index_version, jobs.c.source_version, jobs.c.content_hash)
 _JOB_COLUMNS = [jobs.c[field.name] for field in fields(Job)]
 
 
@@ -77,9 +74,9 @@ def _job(row: Row[Any]) -> Job:
 class Jobs:
     """Inserts, claims, completes and fails jobs."""
 
-    def __init__(self, database: Database, policy: RetryPolicy, random: Random, ledger: Ledger) -> None:
+    def __init__(self, database: Database, policy: RetryPolicy, random: Random, ledger: Ledger, letters: DeadLetters) -> None:
         self._db = database
-        self._ledger = ledger
+        self._ledger, self._letters = ledger, letters
         self._policy = policy
         self._random = random
 
@@ -178,34 +175,6 @@ class Jobs:
             )
         )
 
-    def add_dead(self, connection: Connection, change: NewJob, index_versions: Sequence[str], stage: str, fault: DocumentFault) -> None:
-        """Inside a transaction: a dead letter for a document that never got as far as a job. It replaces the document's earlier ones."""
-        now = self._db.now()
-        for version in index_versions:
-            mine = and_(jobs.c.doc_id == change.doc_id, jobs.c.index_version == version)
-            connection.execute(update(jobs).where(mine, jobs.c.state == State.DEAD).values(state=State.SUPERSEDED, finished_at=now))
-            statement = insert(jobs).values(
-                doc_id=change.doc_id,
-                source_id=change.source_id,
-                source_version=change.source_version,
-                content_hash=change.content_hash,
-                index_version=version,
-                bucket=change.bucket or None,
-                lane=change.lane,
-                operation=change.operation,
-                stage=stage,
-                state=State.DEAD,
-                attempts=1,
-                reason=fault.reason,
-                error=fault.message,
-                not_before=now,
-                event_time=change.event_time,
-                created_at=now,
-                finished_at=now,
-            )
-            row = connection.execute(statement.returning(*_DEAD_COLUMNS)).one()
-            self._record_dead(connection, [row], fault.reason, fault.message, now)
-
     def supersede(self, connection: Connection, doc_id: str, now: datetime) -> None:
         """Inside the transaction that deletes a document of which nothing was indexed: whatever waits or died for it is of no use any
         more."""
@@ -260,7 +229,7 @@ class Jobs:
         )
         last_chance_gone = and_(expired, jobs.c.attempts + 1 >= self._policy.max_attempts)
         with self._db.begin() as connection:
-            self._bury(
+            self._letters.bury(
                 connection,
                 and_(here, LIVE, last_chance_gone),
                 Reason.ATTEMPTS_EXHAUSTED,
@@ -382,13 +351,13 @@ class Jobs:
                 over = update(jobs).where(mine, overtaken())
                 connection.execute(over.values(state=State.SUPERSEDED, finished_at=now, lease_owner=None, lease_until=None))
                 connection.execute(update(jobs).where(mine).values(attempts=jobs.c.attempts + 1))
-                self._bury(connection, mine, error.reason, error.message, now)
+                self._letters.bury(connection, mine, error.reason, error.message, now)
                 return
             spent = 0 if isinstance(error, Deferred) else 1
             wait = DEFER if isinstance(error, Deferred) else compute_backoff(self._policy, job.attempts + 1, self._random)
             connection.execute(update(jobs).where(mine).values(attempts=jobs.c.attempts + spent, error=str(error)))
             exhausted = and_(mine, jobs.c.attempts >= self._policy.max_attempts)
-            self._bury(connection, exhausted, Reason.ATTEMPTS_EXHAUSTED, str(error), now)
+            self._letters.bury(connection, exhausted, Reason.ATTEMPTS_EXHAUSTED, str(error), now)
             connection.execute(
                 update(jobs).where(mine).values(state=stage.entry, not_before=now + wait, lease_owner=None, lease_until=None)
             )
@@ -405,95 +374,11 @@ class Jobs:
                 for state in HELD
             )
 
-    def retry(self, job_ids: Collection[int]) -> int:
-        """An operator's retry of dead letters: back to the stage's entry with fresh attempts. Returns how many of them moved.
-
-        One that never had its bytes has nothing to go on with: the next sync fetches it again. A copy that died with its content takes
-        the letter of its canonical document along, without which it could only die again.
-        """
-        now = self._db.now()
-        moved = 0
-        asked = and_(jobs.c.job_id.in_(list(job_ids)), jobs.c.state == State.DEAD)
-        with self._db.begin() as connection:
-            letters = {row.job_id: row.doc_id for row in connection.execute(select(jobs.c.job_id, jobs.c.doc_id).where(asked))}
-            along = {row.job_id: row.doc_id for row in connection.execute(_canonicals_letters(asked))}
-            lock_documents(connection, {*letters.values(), *along.values()})
-            live = connection.execute(LIVE_VERSION).scalar_one_or_none()
-            chosen = and_(jobs.c.job_id.in_({*letters, *along}), jobs.c.state == State.DEAD)
-            for name, entry in (("parse", WAITING[0]), ("chunk", WAITING[1]), ("embed", WAITING[2]), ("write", WAITING[3])):
-                rows = connection.execute(
-                    update(jobs)
-                    .where(chosen, jobs.c.stage == name)
-                    .values(state=entry, attempts=0, not_before=now, reason=None, error=None, finished_at=None, changed_at=None)
-                    .returning(jobs.c.job_id, jobs.c.doc_id, jobs.c.index_version)
-                ).all()
-                moved += sum(row.job_id in letters for row in rows)
-                ids = [row.doc_id for row in rows if row.index_version == live]
-                connection.execute(update(documents).where(documents.c.doc_id.in_(ids)).values(status="pending", reason=None))
-        return moved
-
     def prune(self, older_than: datetime, limit: int) -> int:
         """Delete up to `limit` finished jobs older than a time; dead letters stay. Returns how many."""
         chosen = select(jobs.c.job_id).where(in_states(jobs.c.state, ENDED), jobs.c.finished_at < older_than).limit(limit)
         with self._db.begin() as connection:
             return connection.execute(delete(jobs).where(jobs.c.job_id.in_(chosen))).rowcount
-
-    def _bury(self, connection: Connection, which: ColumnElement[bool], reason: Reason, error: str, now: datetime) -> None:
-        """Make dead letters; the document says why, if it died in the live version, and rows that were about to be written are purged."""
-        dead = connection.execute(
-            update(jobs)
-            .where(which)
-            .values(state=State.DEAD, reason=reason, error=error, finished_at=now, lease_owner=None, lease_until=None)
-            .returning(*_DEAD_COLUMNS)
-        ).all()
-        lock_documents(connection, [row.doc_id for row in dead])
-        for row in sorted(dead, key=lambda row: row.doc_id):  # in the order that all lock documents in
-            connection.execute(
-                update(documents)
-                .where(documents.c.doc_id == row.doc_id, documents.c.source_version == row.source_version)
-                .where(documents.c.deleted_at.is_(None), is_live(row.index_version))
-                .values(status="dead_letter", reason=reason)
-            )
-            bury_intents(connection, row.index_version, row.doc_id, now)
-        self._record_dead(connection, dead, reason, error, now)
-
-    def _record_dead(self, connection: Connection, dead: Sequence[Row[Any]], reason: Reason, error: str, now: datetime) -> None:
-        """Dead letters into the ledger. Their ULIDs are taken now: a death is decided under the job's guard and the document's lock, so
-        nothing newer is known of the document."""
-        receipts = []
-        for version in sorted({row.index_version for row in dead}):
-            mine = [row for row in dead if row.index_version == version]
-            marks = self._ledger.attempts(connection, version, [row.doc_id for row in mine], now)
-            receipts += [
-                Receipt(
-                    doc_id=row.doc_id,
-                    index_version=version,
-                    source_id=row.source_id,
-                    attempt_ulid=marks[row.doc_id],
-                    outcome=Outcome.DEAD,
-                    source_version=row.source_version,
-                    content_hash=row.content_hash,
-                    chunks=0,
-                    reason=reason,
-                    error=error,
-                    job_id=row.job_id,
-                    ended_at=now,
-                )
-                for row in mine
-            ]
-        self._ledger.record(connection, receipts)
-
-
-def _canonicals_letters(asked: ColumnElement[bool]) -> Select[Any]:
-    """Dead letters of the documents that the copies among the letters asked for are copies of."""
-    letter, copy = jobs.alias("letter"), documents.alias("copy")
-    return (
-        select(letter.c.job_id, letter.c.doc_id)
-        .select_from(jobs)
-        .join(copy, copy.c.doc_id == jobs.c.doc_id)
-        .join(letter, and_(letter.c.doc_id == copy.c.canonical_doc_id, letter.c.index_version == jobs.c.index_version))
-        .where(asked, jobs.c.operation == Operation.COPY, in_states(letter.c.state, [State.DEAD]))
-    )
 
 
 def _added(counts: Mapping[str, int]) -> dict[str, ColumnElement[int]]:

@@ -113,6 +113,19 @@ def test_a_document_that_nothing_was_stored_of_is_not_called_purged(place: Deplo
     assert "nothing was stored of it" in primer("prove", "docs/nowhere.md")[1]
 
 
+def test_the_proof_of_an_earlier_life_says_nothing_of_a_later_one(place: Deployment) -> None:
+    (place.folder / "a.md").unlink()
+    place.sync()
+    primer("purge")
+    assert primer_json("prove", "docs/a.md")["state"] == "purged"
+    (place.folder / "a.md").symlink_to("/nonexistent/file")
+    place.sync()
+    (place.folder / "a.md").unlink()
+    place.sync()
+    shown = primer_json("prove", "docs/a.md")
+    assert (shown["state"], len(shown["proofs"])) == ("unstored", 1)
+
+
 def test_purging_with_nothing_to_do_says_so(place: Deployment) -> None:
     before = objects(place.workspace)
     code, said = primer("purge")

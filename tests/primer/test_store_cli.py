@@ -21,24 +21,6 @@ from tests.shelves import Shelves
 INTAKE, PIPELINE = DriveKind.INTAKE, DriveKind.PIPELINE
 
 
-@pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home that `primer init` made."""
-    home = tmp_path_factory.mktemp("store") / "home"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRIMER_HOME", str(home))
-        patch.setenv("PRIMER_BUCKETS", "2")
-        assert primer("init")[0] == 0
-    return home
-
-
-@pytest.fixture
-def home(template: Path, primer_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("PRIMER_BUCKETS", "2")
-    shutil.copytree(template, primer_home)
-    return primer_home
-
-
 @pytest.fixture
 def workspace(home: Path) -> Iterator[Workspace]:
     made = Workspace(load_settings())

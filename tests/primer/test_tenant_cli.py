@@ -25,25 +25,6 @@ KEYS = "KEYID:SECRETKEY"
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home that `primer init` made."""
-    home = tmp_path_factory.mktemp("tenants") / "home"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PRIMER_HOME", str(home))
-        patch.setenv("PRIMER_BUCKETS", "2")
-        assert primer("init")[0] == 0
-    return home
-
-
-@pytest.fixture
-def home(template: Path, primer_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of it: a home can be moved."""
-    monkeypatch.setenv("PRIMER_BUCKETS", "2")
-    shutil.copytree(template, primer_home)
-    return primer_home
-
-
-@pytest.fixture(scope="module")
 def moto() -> Iterator[str]:
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()

@@ -76,7 +76,7 @@ def test_what_died_before_the_part_that_is_new_keeps_its_letter_and_is_not_tried
     broken = bench.row("south", "broken.md").doc_id
     letters = {row.index_version: (row.state, row.stage, row.reason) for row in bench.all(jobs, doc_id=broken)}
     assert letters["v2"] == letters["v1"] == ("dead", PARSE.name, "corrupt")
-    bench.catalog.jobs.retry([row.job_id for row in bench.all(jobs, doc_id=broken)])
+    bench.catalog.dead_letters.retry([row.job_id for row in bench.all(jobs, doc_id=broken)])
     bench.drain()
     assert bench.found("everyone", version="v2") == bench.found("everyone")
 
@@ -101,6 +101,21 @@ def test_changes_made_meanwhile_are_in_both_versions_and_are_not_undone(bench: B
     assert {text for _, text in bench.found("everyone")} >= {"gamma 0", "gamma 5", "delta", "epsilon", "alpha 0"}
     assert bench.reconcile("v2").agrees
     assert bench.broken_links() == []
+
+
+def test_what_stands_in_the_version_as_it_is_now_gets_no_job(bench: BackfillBench) -> None:
+    begin_with(bench)
+    bench.open()
+    bench.put("north", "0.md", "gamma 0")
+    bench.index()
+    edited = bench.row("north", "0.md").doc_id
+    bench.fill(bench.begin_backfill())
+    assert {row.backfill_id for row in bench.all(jobs, doc_id=edited)} == {None}
+    again = bench.begin_backfill()
+    bench.feed(again)
+    looked = bench.catalog.backfills.find(again.backfill_id)
+    assert looked.standing == looked.taken_up == 8
+    assert bench.all(jobs, backfill_id=again.backfill_id) == []
 
 
 def test_a_page_that_a_crash_undid_is_taken_again_and_nothing_twice(bench: BackfillBench) -> None:

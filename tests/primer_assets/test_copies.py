@@ -272,7 +272,7 @@ def test_a_copy_of_what_cannot_be_parsed_shares_its_reason_and_its_retry(bench: 
     assert {(row.status, row.reason) for row in bench.living()} == {("dead_letter", "corrupt")}
     bench.is_mended = True
     (own,) = (letter for letter in letters if letter.path == "all/b.md")
-    assert bench.catalog.jobs.retry([own.job_id]) == 1
+    assert bench.catalog.dead_letters.retry([own.job_id]) == 1
     settle(bench)
     assert bench.catalog.lookup.dead_letters() == []
     assert {row.status for row in bench.living()} == {"indexed"}
@@ -284,7 +284,7 @@ def test_a_retry_of_the_canonical_document_brings_its_dead_copies_back(bench: Co
     bench.put("south", "all/b.md", "spoilt")
     settle(bench)
     bench.is_mended = True
-    bench.catalog.jobs.retry([each.job_id for each in bench.catalog.lookup.dead_letters() if each.path == "hr/a.md"])
+    bench.catalog.dead_letters.retry([each.job_id for each in bench.catalog.lookup.dead_letters() if each.path == "hr/a.md"])
     settle(bench)
     assert {row.status for row in bench.living()} == {"indexed"}
 

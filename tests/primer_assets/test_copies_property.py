@@ -59,7 +59,7 @@ class Story:
             self.sweep_until(what, value, lambda: self.bench.sync(name))
         elif kind == "mend":
             self.bench.is_mended = True
-            self.bench.catalog.jobs.retry([letter.job_id for letter in self.bench.catalog.lookup.dead_letters()])
+            self.bench.catalog.dead_letters.retry([letter.job_id for letter in self.bench.catalog.lookup.dead_letters()])
         elif kind == "sync":
             self.bench.sync(name, full=bool(value))
         else:

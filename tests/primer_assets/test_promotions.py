@@ -168,7 +168,7 @@ def test_documents_show_how_they_stand_in_the_version_that_is_live(bench: Backfi
     bench.fill(bench.begin_backfill(reason=BackfillReason.CHUNKER))
     broken = bench.row("south", "broken.md").doc_id
     (letter,) = bench.all(jobs, doc_id=broken, index_version="v2")
-    bench.catalog.jobs.retry([letter.job_id])
+    bench.catalog.dead_letters.retry([letter.job_id])
     bench.drain()
     assert bench.row("south", "broken.md").status == "dead_letter"
     check(bench)

@@ -106,7 +106,7 @@ def test_a_document_whose_new_version_died_has_its_old_one_indexed(api: Api) -> 
     world.advance(doc_id, 2, "two")
     with world.catalog.database.begin() as connection:
         job = NewJob(doc_id, SOURCE, "v2", None, "00", "fast", Operation.UPSERT, world.catalog.now())
-        world.catalog.jobs.add_dead(connection, job, [VERSION], "fetch", DocumentFault(Reason.ENCRYPTED, "it needs a password"))
+        world.catalog.dead_letters.add(connection, job, [VERSION], "fetch", DocumentFault(Reason.ENCRYPTED, "it needs a password"))
     answer = api.request("GET", f"/v1/docs/{doc_id}/status", Role.READER).json()
     assert (answer["outcome"], answer["stage"], answer["reason"]) == ("dead", "dead_letter", "encrypted")
     assert answer["error"] == "it needs a password"
@@ -130,7 +130,7 @@ def add_dead(api: Api, count: int, stage: str) -> None:
         api.add_document(doc_id, f"{stage}{number}.md")
         job = NewJob(doc_id, SOURCE, "v1", None, "00", "fast", Operation.UPSERT, catalog.now())
         with catalog.database.begin() as connection:
-            catalog.jobs.add_dead(connection, job, [VERSION], stage, DocumentFault(Reason.CORRUPT, "it is broken"))
+            catalog.dead_letters.add(connection, job, [VERSION], stage, DocumentFault(Reason.CORRUPT, "it is broken"))
 
 
 def test_dead_letters_come_page_by_page_documents_first(api: Api) -> None:

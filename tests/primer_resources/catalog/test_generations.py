@@ -227,7 +227,7 @@ def test_a_permission_change_that_died_and_was_retried_ends_with_the_document_in
     job_id = world.job(document, 1, Operation.ACL)
     world.catalog.jobs.fail(WRITE, world.claim_write(), "run-a", DocumentFault(Reason.CORRUPT, "cannot"))
     assert world.row_of(document).status == "dead_letter"
-    world.catalog.jobs.retry([job_id])
+    world.catalog.dead_letters.retry([job_id])
     world.flip(world.flip_of(world.claim_write(), ["c1"], rewrite=True))
     assert (world.row_of(document).status, world.row_of(document).reason) == ("indexed", None)
 

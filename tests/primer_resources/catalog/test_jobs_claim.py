@@ -149,7 +149,7 @@ def test_a_dead_letter_that_is_retried_waits_for_the_newer_job_that_is_held(worl
     assert world.job_row(old).state == State.DEAD
     acl = world.job(document, operation=Operation.ACL)
     assert [each.job_id for each in world.claim(WRITE, "run-a")] == [acl]
-    assert world.catalog.jobs.retry([old]) == 1
+    assert world.catalog.dead_letters.retry([old]) == 1
     assert world.claim(WRITE, "run-a") == [], "both at once would bury each other's rows"
     assert world.catalog.queue.waiting(LEASE) == []
     world.pass_time(LEASE + MARGIN)

@@ -186,10 +186,10 @@ def test_a_document_that_never_got_its_bytes_is_a_dead_letter_that_replaces_the_
     new = NewJob(document, SOURCE, "v1", None, "", "fast", Operation.UPSERT, START)
     for reason in (Reason.UNREADABLE, Reason.CHANGING):
         with world.catalog.database.begin() as connection:
-            world.catalog.jobs.add_dead(connection, new, [VERSION], FETCH, DocumentFault(reason, "cannot"))
+            world.catalog.dead_letters.add(connection, new, [VERSION], FETCH, DocumentFault(reason, "cannot"))
     (letter,) = world.catalog.lookup.dead_letters(SOURCE)
     assert (letter.reason, letter.stage) == (Reason.CHANGING, "fetch")
-    assert world.catalog.jobs.retry([letter.job_id]) == 0, "there are no bytes to go on with"
+    assert world.catalog.dead_letters.retry([letter.job_id]) == 0, "there are no bytes to go on with"
     assert world.catalog.queue.waiting(LEASE) == []
 
 
@@ -197,11 +197,11 @@ def test_a_retry_starts_at_the_stage_that_failed_with_fresh_attempts(world: Worl
     document = world.document("a.md")
     job_id = world.job(document)
     _fail(world, [Transient("busy")] * 5)
-    assert world.catalog.jobs.retry([job_id, job_id + 99]) == 1
+    assert world.catalog.dead_letters.retry([job_id, job_id + 99]) == 1
     row = world.job_row(job_id)
     assert (row.state, row.attempts, row.reason, row.error, row.finished_at) == ("pending_parse", 0, None, None, None)
     assert (world.row_of(document).status, world.row_of(document).reason) == ("pending", None)
-    assert world.catalog.jobs.retry([job_id]) == 0, "only a dead letter can be retried"
+    assert world.catalog.dead_letters.retry([job_id]) == 0, "only a dead letter can be retried"
     assert [job.job_id for job in world.claim(PARSE)] == [job_id]
 
 
@@ -209,7 +209,7 @@ def test_a_superseded_job_cannot_be_retried(world: World) -> None:
     document = world.document("a.md")
     old = world.job(document, 1)
     world.job(document, 2)
-    assert world.catalog.jobs.retry([old]) == 0
+    assert world.catalog.dead_letters.retry([old]) == 0
 
 
 def test_rows_of_a_write_that_died_become_purges(world: World) -> None:

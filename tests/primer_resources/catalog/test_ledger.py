@@ -180,7 +180,7 @@ def test_the_last_death_of_a_holder_is_in_the_ledger(world: World) -> None:
 def died_at_its_fetch(world: World, doc_id: str, order: int) -> None:
     with world.catalog.database.begin() as connection:
         job = NewJob(doc_id, SOURCE, f"v{order}", None, "00", "fast", Operation.UPSERT, START)
-        world.catalog.jobs.add_dead(connection, job, [VERSION], FETCH, FAULT)
+        world.catalog.dead_letters.add(connection, job, [VERSION], FETCH, FAULT)
 
 
 def test_a_version_that_dies_at_its_fetch_while_the_one_before_is_written_is_the_outcome(world: World) -> None:
@@ -283,10 +283,10 @@ def test_a_flip_and_dead_letters_of_the_same_documents_do_not_wait_for_each_othe
     dead = [NewJob(document, SOURCE, "v2", None, "00", "fast", Operation.UPSERT, START) for document in documents]
     with world.catalog.database.begin() as connection:
         world.catalog.documents.lock(connection, documents)
-        world.catalog.jobs.add_dead(connection, dead[1], [VERSION], FETCH, FAULT)
+        world.catalog.dead_letters.add(connection, dead[1], [VERSION], FETCH, FAULT)
         flipping.start()
         with waits_for_a_lock(world):
-            world.catalog.jobs.add_dead(connection, dead[0], [VERSION], FETCH, FAULT)
+            world.catalog.dead_letters.add(connection, dead[0], [VERSION], FETCH, FAULT)
     flipping.join(20)
     assert len(done) == 2
     assert [(entry(world, document).outcome, entry(world, document).indexed_version) for document in documents] == [("dead", "v1")] * 2

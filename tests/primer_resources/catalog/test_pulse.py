@@ -98,7 +98,7 @@ def test_what_a_person_put_back_is_no_late_change(world: World) -> None:
     (job,) = world.claim(PARSE)
     world.catalog.jobs.fail(PARSE, job, "run-a", DocumentFault(Reason.CORRUPT, "broken"))
     world.pass_time(HOUR)
-    assert world.catalog.jobs.retry([job.job_id]) == 1
+    assert world.catalog.dead_letters.retry([job.job_id]) == 1
     index_all(world)
     assert pulse(world).freshness == ()
 
